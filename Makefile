@@ -1,0 +1,69 @@
+# Everything runs from .venv, which is built on first use and rebuilt when the pins change.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+SOURCES := $(wildcard src tests chaos bench)
+
+# Files of one module stay on one worker, so that they share one PostgreSQL server.
+PYTEST_ARGS ?= -n auto --dist loadfile
+
+# Use the Node on PATH when there is one, instead of downloading another.
+ifneq ($(shell command -v node),)
+export PYRIGHT_PYTHON_GLOBAL_NODE := 1
+endif
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test check fix bench chaos mutants clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@echo "Installing the pinned packages"
+	@$(BIN)/python -m pip install --quiet --requirement requirements/dev.txt
+	@echo "Installing outlast from this folder"
+	@$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+demo: $(STAMP) ## see a durable agent at work
+	@$(BIN)/outlast demo
+
+test: $(STAMP) ## run all tests
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(STAMP) ## format, lint, types and tests: what a change must pass
+	@echo "Checking the format"
+	@$(BIN)/ruff format --check $(SOURCES)
+	@echo "Checking the rules"
+	@$(BIN)/ruff check $(SOURCES)
+	@echo "Checking the types"
+	@$(BIN)/pyright
+	@echo "Running the tests"
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+fix: $(STAMP) ## repair the format and what ruff can repair
+	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --fix $(SOURCES)
+
+bench: $(STAMP) ## measure the hot paths
+	@$(BIN)/python -m bench
+
+chaos: $(STAMP) ## kill real processes and look for lost or repeated work
+	@$(BIN)/python -m chaos
+
+mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
+	@$(BIN)/python -m chaos.mutants
+
+clean: ## remove what these targets made
+	@rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
