@@ -1,0 +1,40 @@
+"""Test an agent without a network: a model that says what a script tells it to say.
+
+```python
+from outlast.testing import ScriptedModel, call, text
+
+model = ScriptedModel([
+    call("search", query="oslo"),
+    [text("Found it: ", chunk=4), text("Oslo")],
+])
+```
+
+A script survives the death of its process when the step is derived from the history: give a function of
+the messages, or a list with `by="history"`.
+"""
+
+from outlast.testing.history import last_user_text, texts_seen, tool_returns
+from outlast.testing.model import ScriptedModel
+from outlast.testing.request import Request
+from outlast.testing.script import ScriptExhausted, Steps
+from outlast.testing.step import Reply, Step, call, calls, delay, error, gate, reasoning, reply, text
+
+__all__ = [
+    "Reply",
+    "Request",
+    "ScriptExhausted",
+    "ScriptedModel",
+    "Step",
+    "Steps",
+    "call",
+    "calls",
+    "delay",
+    "error",
+    "gate",
+    "last_user_text",
+    "reasoning",
+    "reply",
+    "text",
+    "texts_seen",
+    "tool_returns",
+]
