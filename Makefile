@@ -32,7 +32,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@echo "Installing the pinned packages"
 	@$(BIN)/python -m pip install --quiet --requirement requirements/dev.txt
 	@echo "Installing outlast from this folder"
-	@$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: $(STAMP) ## see a durable agent at work
