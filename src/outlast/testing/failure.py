@@ -15,9 +15,7 @@ from pydantic_ai.exceptions import (
 
 from outlast.testing.step import Failure
 
-Category: TypeAlias = type[
-    ModelRateLimitError | ModelUnavailableError | ModelServerError | ModelRequestRejectedError
-]
+Category: TypeAlias = type[ModelRateLimitError | ModelUnavailableError | ModelServerError | ModelRequestRejectedError]
 
 CATEGORIES: dict[int, Category] = {
     401: ModelAuthenticationError,

@@ -29,11 +29,7 @@ def tool_returns(messages: Sequence[ModelMessage]) -> dict[str, object]:
 
     A call answered twice shows its newer answer.
     """
-    return {
-        part.tool_call_id: part.content
-        for part in request_parts(messages)
-        if isinstance(part, ToolReturnPart)
-    }
+    return {part.tool_call_id: part.content for part in request_parts(messages) if isinstance(part, ToolReturnPart)}
 
 
 def request_parts(messages: Sequence[ModelMessage]) -> Iterator[ModelRequestPart]:

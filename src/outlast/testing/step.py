@@ -137,9 +137,7 @@ def gate(opened_by: asyncio.Event | Callable[[], Awaitable[object]], /) -> Gate:
     return Gate(opened_by)
 
 
-def error(
-    cause: int | BaseException, /, *, body: object | None = None, retry_after: float | None = None
-) -> Failure:
+def error(cause: int | BaseException, /, *, body: object | None = None, retry_after: float | None = None) -> Failure:
     """Fail: with an exception as it is, or with the error a provider causes by that HTTP status.
 
     Before any text, reasoning or call the request itself fails; after one, the open stream breaks.
@@ -147,9 +145,7 @@ def error(
     return Failure(cause, body, retry_after)
 
 
-def reply(
-    *items: str | Item, usage: RequestUsage | None = None, finish_reason: FinishReason | None = None
-) -> Reply:
+def reply(*items: str | Item, usage: RequestUsage | None = None, finish_reason: FinishReason | None = None) -> Reply:
     """A response with given usage numbers or finish reason; both are made up plausibly when left out.
 
     Given usage counts from the first byte on, also if the response is cut off.

@@ -1,0 +1,1 @@
+"""One tool invocation: how it is run, watched, cancelled and accounted for."""

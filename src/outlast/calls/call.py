@@ -1,0 +1,62 @@
+"""The call that is running, found by context variable from inside a tool, also in its threads."""
+
+import hashlib
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from outlast.clock import monotonic
+from outlast.ids import SessionId, TurnId
+from outlast.tools.redact import Secrets
+
+
+@dataclass(slots=True, eq=False)
+class RunningCall:
+    """One invocation in progress. `threads` are the thread jobs its tool started: a thread cannot be killed."""
+
+    session_id: SessionId
+    turn_id: TurnId
+    call_id: str
+    tool: str
+    args: Any
+    secrets: Secrets
+    started: float = field(default_factory=monotonic)
+    threads: set[Future[Any]] = field(default_factory=set[Future[Any]])
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same over every attempt of this call."""
+        name = f"{self.session_id}/{self.turn_id}/{self.call_id}"
+        return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+    def busy_threads(self) -> list[Future[Any]]:
+        return [each for each in self.threads if not each.done()]
+
+
+current_call: ContextVar[RunningCall | None] = ContextVar("outlast_call", default=None)
+
+
+def idempotency_key() -> str | None:
+    """A key for the call that is running, to hand to services that deduplicate. None outside Outlast."""
+    call = current_call.get()
+    return None if call is None else call.idempotency_key
+
+
+def secret(value: str) -> str:
+    """Register a value to be masked in events and logs, and give it back. Does nothing outside Outlast."""
+    call = current_call.get()
+    if call is not None:
+        call.secrets.add(value)
+    return value
+
+
+class CallThreads(ThreadPoolExecutor):
+    """The runtime's own threads for sync tools; each job is known to the call that started it."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(fn, *args, **kwargs)
+        call = current_call.get()
+        if call is not None:
+            call.threads.add(future)
+        return future

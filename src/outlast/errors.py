@@ -1,0 +1,81 @@
+"""One tree of errors. Each has a stable `code`, and its message says what to do next."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class OutlastError(Exception):
+    """Base of every error that Outlast raises on purpose."""
+
+    code: ClassVar[str] = "outlast_error"
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: Mapping[str, Any] = details
+
+
+class InvalidInput(OutlastError):
+    """The caller's values cannot be accepted; nothing was stored."""
+
+    code = "invalid_input"
+
+
+class NotFound(OutlastError):
+    """There is no such thing, or it belongs to another owner: the answer is the same."""
+
+    code = "not_found"
+
+
+class Conflict(OutlastError):
+    """The thing is not in a state that allows this."""
+
+    code = "conflict"
+
+
+class SessionBusy(Conflict):
+    """A message with `when_busy="reject"` met a running turn."""
+
+    code = "session_busy"
+
+
+class InboxFull(OutlastError):
+    """The session already holds as many waiting messages as it may."""
+
+    code = "inbox_full"
+
+
+class TooManyRequests(OutlastError):
+    """The owner sends faster, or has more work waiting, than its limits allow."""
+
+    code = "too_many_requests"
+
+
+class StoreUnavailable(OutlastError):
+    """The database did not take the commit: nothing was acknowledged; try again."""
+
+    code = "store_unavailable"
+
+
+class SchemaMismatch(OutlastError):
+    """The database was written by a version this process does not know."""
+
+    code = "schema_mismatch"
+
+
+class DatabaseInUse(OutlastError):
+    """Another process already runs the work in this database file."""
+
+    code = "database_in_use"
+
+
+class TurnError(OutlastError):
+    """A turn ended in failure; `details["kind"]` says how, `details["is_retryable"]` whether to try again."""
+
+    code = "turn_failed"
+
+
+class AttemptLost(OutlastError):
+    """This attempt was superseded: its writes are refused and it must stop."""
+
+    code = "attempt_lost"

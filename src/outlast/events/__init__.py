@@ -1,0 +1,1 @@
+"""Numbered facts of a session, and how they are read."""

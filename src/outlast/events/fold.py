@@ -1,0 +1,81 @@
+"""Folding the deltas of an ended part into one event, and cutting it for a reader who has part of it.
+
+A folded event takes the last delta's number, keeps the first in `first`, and remembers in `marks`
+how far the text had come at each number it replaces: `[number - first, end offset]`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from outlast.events.event import Event
+
+_MOST_DELTAS = 512
+_MOST_CHARACTERS = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    event: Event
+    replaces: Sequence[int]
+
+
+def fold(deltas: Iterable[Event]) -> Iterator[Folded]:
+    """Fold the deltas of each part, given in order. Bounded: a long part becomes several events."""
+    by_part = sorted(deltas, key=lambda event: (event.data["part"], event.number))
+    for _, part in groupby(by_part, key=lambda event: event.data["part"]):
+        for group in _bounded(part):
+            if len(group) > 1:
+                yield Folded(_merge(group), [_number(event) for event in group])
+
+
+def cut(event: Event, after: int) -> Event:
+    """What of a folded event comes after a number; any other event as it is."""
+    first = event.data.get("first")
+    if first is None or after < first:
+        return event
+    end = max((offset for step, offset in event.data["marks"] if first + step <= after), default=None)
+    if end is None:
+        return event
+    data = dict(event.data)
+    data["text"] = data["text"][end - data["offset"] :]
+    data["offset"] = end
+    return replace(event, data=data)
+
+
+def _bounded(part: Iterable[Event]) -> Iterator[list[Event]]:
+    group: list[Event] = []
+    size = 0
+    for event in part:
+        length = len(event.data["text"])
+        if group and (len(group) >= _MOST_DELTAS or size + length > _MOST_CHARACTERS):
+            yield group
+            group, size = [], 0
+        group.append(event)
+        size += length
+    if group:
+        yield group
+
+
+def _merge(group: Sequence[Event]) -> Event:
+    first, last = group[0], group[-1]
+    start = first.data.get("first", first.number)
+    marks = [[number - start, offset] for event in group for number, offset in _marks(event)]
+    data = {
+        **first.data,
+        "text": "".join(event.data["text"] for event in group),
+        "first": start,
+        "marks": marks,
+    }
+    return replace(last, data=data)
+
+
+def _marks(event: Event) -> list[tuple[int, int]]:
+    if "marks" in event.data:
+        return [(event.data["first"] + step, offset) for step, offset in event.data["marks"]]
+    return [(_number(event), event.data["offset"] + len(event.data["text"]))]
+
+
+def _number(event: Event) -> int:
+    assert event.number is not None
+    return event.number

@@ -1,0 +1,136 @@
+"""An outcome: the fold of a turn's events. The same fold serves a running turn and one that ended long ago."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from outlast.events.event import Event
+from outlast.events.types import EventType
+from outlast.ids import TurnId
+
+OutcomeState = Literal["queued", "running", "completed", "failed", "stopped"]
+
+
+@dataclass(slots=True)
+class CallOutcome:
+    """One tool call of a turn. `outcome` is None while it runs."""
+
+    call_id: str
+    tool: str
+    args: Any = None
+    outcome: str | None = None
+    result: Any = None
+
+
+@dataclass(slots=True)
+class Usage:
+    """Tokens and money of a turn. `cost_microdollars` is None when it is not known, never zero instead."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_microdollars: int | None = 0
+
+    def add(self, data: dict[str, Any]) -> None:
+        self.requests += 1
+        self.input_tokens += data.get("input_tokens", 0)
+        self.output_tokens += data.get("output_tokens", 0)
+        self.cache_read_tokens += data.get("cache_read_tokens", 0)
+        self.cache_write_tokens += data.get("cache_write_tokens", 0)
+        cost = data.get("cost_microdollars")
+        if cost is None or self.cost_microdollars is None:
+            self.cost_microdollars = None
+        else:
+            self.cost_microdollars += cost
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a turn came to. `output` is the agent's validated output; `text` what the model said last."""
+
+    turn_id: TurnId | None = None
+    state: OutcomeState = "queued"
+    text: str = ""
+    reasoning: str = ""
+    output: Any = None
+    calls: list[CallOutcome] = field(default_factory=list[CallOutcome])
+    usage: Usage = field(default_factory=Usage)
+    error: dict[str, Any] | None = None
+    attempt: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("completed", "failed", "stopped")
+
+
+class OutcomeFold:
+    """Takes a turn's events one by one; `outcome` is right after each."""
+
+    def __init__(self, turn_id: TurnId) -> None:
+        self.outcome = Outcome(turn_id)
+        self._parts: dict[str, tuple[str, list[str]]] = {}
+        self._calls: dict[str, CallOutcome] = {}
+
+    def add(self, event: Event) -> None:
+        data, outcome = event.data, self.outcome
+        match event.type:
+            case EventType.TURN_STARTED | EventType.TURN_RESUMED:
+                outcome.state = "running"
+                outcome.attempt = data["attempt"]
+                self._discard(data.get("dropped", ()))
+            case EventType.PART_STARTED:
+                self._start_part(data)
+            case EventType.PART_DELTA:
+                self._parts[data["part"]][1].append(data["text"])
+            case EventType.RESPONSE_COMPLETED:
+                outcome.usage.add(data["usage"])
+            case EventType.RESPONSE_DROPPED:
+                self._discard(data["dropped"])
+            case EventType.CALL_STARTED:
+                call = CallOutcome(data["call_id"], data["tool"], data.get("args"))
+                self._calls[call.call_id] = call
+            case EventType.CALL_ENDED:
+                call = self._calls.setdefault(data["call_id"], CallOutcome(data["call_id"], data["tool"]))
+                call.outcome = data["outcome"]
+                call.result = data["part"].get("content")
+            case EventType.TURN_COMPLETED:
+                outcome.state, outcome.output = "completed", data.get("output")
+            case EventType.TURN_FAILED:
+                outcome.state = "failed"
+                outcome.error = {key: value for key, value in data.items() if key != "usage"}
+            case EventType.TURN_STOPPED:
+                outcome.state = "stopped"
+            case _:
+                return
+        self._refresh(data)
+
+    def _start_part(self, data: dict[str, Any]) -> None:
+        response = data["part"].rpartition(".")[0]
+        if data["kind"] == "text":
+            for part, (kind, texts) in self._parts.items():
+                if kind == "text" and part.rpartition(".")[0] != response:
+                    texts.clear()
+        self._parts[data["part"]] = (data["kind"], [])
+
+    def _discard(self, parts: Iterable[str]) -> None:
+        for part in parts:
+            self._parts.pop(part, None)
+
+    def _refresh(self, data: dict[str, Any]) -> None:
+        outcome = self.outcome
+        outcome.text = "".join("".join(texts) for kind, texts in self._parts.values() if kind == "text")
+        outcome.reasoning = "".join("".join(texts) for kind, texts in self._parts.values() if kind == "reasoning")
+        outcome.calls = list(self._calls.values())
+        if outcome.state == "completed" and data.get("text"):
+            outcome.text = data["text"]
+
+
+def fold_outcome(turn_id: TurnId, events: Iterable[Event]) -> Outcome:
+    """The outcome of one turn from a session's events, in order; events of other turns are passed over."""
+    fold = OutcomeFold(turn_id)
+    for event in events:
+        if event.turn_id == turn_id:
+            fold.add(event)
+    return fold.outcome

@@ -1,0 +1,123 @@
+"""A stream: replay from any position, then follow. Complete, in order, nothing twice, at any length.
+
+A reader pulls pages; nothing is queued for it, so a slow one costs nobody anything. One that falls far
+behind while following is told so (`stream.lagged`) and goes on from the store; one that asks for what is
+no longer kept is told what is (`stream.expired`) and goes on from there.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from outlast.errors import NotFound
+from outlast.events.event import Event
+from outlast.events.signals import Signals, Subscription, log_topic
+from outlast.events.types import EventType
+from outlast.ids import SessionId
+
+PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Events after a position, with the bounds of the log at the moment of reading."""
+
+    events: list[Event]
+    first: int
+    last: int
+
+
+class PageReader(Protocol):
+    def __call__(self, session_id: SessionId, after: int, limit: int) -> Awaitable[Page | None]:
+        """The next page; None when the session is not there (any more)."""
+        ...
+
+
+class EventStream:
+    """An async iterator over a session's events. Use it in `async with`, or close it when you leave early."""
+
+    def __init__(
+        self,
+        read: PageReader,
+        signals: Signals,
+        session_id: SessionId,
+        *,
+        after: int = 0,
+        is_following: bool = True,
+        until: Callable[[Event], bool] | None = None,
+        max_lag: int = 10_000,
+        snapshot: Callable[[], Awaitable[dict[str, Any]]] | None = None,
+    ) -> None:
+        self.position = after
+        self._read = read
+        self._session_id = session_id
+        self._is_following = is_following
+        self._until = until
+        self._max_lag = max_lag
+        self._snapshot = snapshot
+        self._ready: deque[Event] = deque()
+        self._has_caught_up = False
+        self._is_done = False
+        self._subscription: Subscription | None = signals.subscribe(log_topic(session_id)) if is_following else None
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._ready:
+            if self._is_done:
+                raise StopAsyncIteration
+            await self._fill()
+        event = self._ready.popleft()
+        if event.number is not None:
+            self.position = event.number
+        if self._until is not None and self._until(event):
+            await self.aclose()
+        return event
+
+    async def aclose(self) -> None:
+        self._is_done = True
+        self._ready.clear()
+        self._subscription = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _fill(self) -> None:
+        page = await self._read(self._session_id, self.position, PAGE)
+        if self._is_done:
+            return
+        if page is None:
+            self._is_done = True
+            raise NotFound("There is no such session.", id=self._session_id)
+        if self.position + 1 < page.first:
+            await self._say_expired(page)
+        elif self._has_caught_up and page.last - self.position > self._max_lag:
+            self._has_caught_up = False
+            self._ready.append(
+                self._control(EventType.STREAM_LAGGED, {"position": self.position, "behind": page.last - self.position})
+            )
+        self._ready.extend(page.events)
+        if page.events:
+            return
+        self._has_caught_up = True
+        if self._subscription is None:
+            self._is_done = True
+        elif not self._ready:
+            await self._subscription.wait()
+
+    async def _say_expired(self, page: Page) -> None:
+        snapshot = await self._snapshot() if self._snapshot is not None else {}
+        self._ready.append(self._control(EventType.STREAM_EXPIRED, {"first": page.first, "snapshot": snapshot}))
+        self.position = page.first - 1
+
+    def _control(self, type_: EventType, data: dict[str, Any]) -> Event:
+        return Event(self._session_id, None, type_.value, datetime.now(UTC), data)

@@ -1,0 +1,46 @@
+"""Typed ids. An id begins with its noun and sorts by the time it was made."""
+
+import os
+import time
+from typing import NewType
+
+SessionId = NewType("SessionId", str)
+InputId = NewType("InputId", str)
+TurnId = NewType("TurnId", str)
+TaskId = NewType("TaskId", str)
+WorkerId = NewType("WorkerId", str)
+OwnerId = NewType("OwnerId", str)
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def _make(prefix: str) -> str:
+    """48 bits of milliseconds, then 80 random bits, in base 32: unguessable, and sorted by time."""
+    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
+    digits = [_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5)]
+    return f"{prefix}_{''.join(digits)}"
+
+
+def session_id() -> SessionId:
+    return SessionId(_make("ses"))
+
+
+def input_id() -> InputId:
+    return InputId(_make("inp"))
+
+
+def turn_id() -> TurnId:
+    return TurnId(_make("trn"))
+
+
+def task_id() -> TaskId:
+    return TaskId(_make("tsk"))
+
+
+def worker_id() -> WorkerId:
+    return WorkerId(_make("wrk"))
+
+
+def reference_id() -> str:
+    """What a person quotes to find an internal error in the logs."""
+    return _make("ref")

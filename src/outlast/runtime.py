@@ -1,0 +1,213 @@
+"""The composition root: `Outlast(agent, ...)` wires everything, and is the only place that knows all parts."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter, ValidationError
+from pydantic_ai import Agent
+from pydantic_ai.models import Model
+
+from outlast import ids
+from outlast.calls.call import CallThreads
+from outlast.clock import Clock, SystemClock
+from outlast.engines.embedded import EmbeddedEngine, FileLock
+from outlast.engines.engine import Engine, Worker
+from outlast.errors import OutlastError
+from outlast.events.signals import LocalSignals, log_topic
+from outlast.ids import OwnerId
+from outlast.sessions.attempt import Workshop
+from outlast.sessions.directory import Sessions
+from outlast.sessions.host import AgentHost, DepsFactory
+from outlast.sessions.inbox import Limits
+from outlast.sessions.loop import LoopPolicy
+from outlast.sessions.session import Services
+from outlast.sessions.turn import TurnLimits
+from outlast.settings import Settings
+from outlast.store import opening
+from outlast.store.database import Database
+from outlast.store.files import FileStore
+from outlast.store.unit import Committed, Work
+from outlast.tasks.detached import DetachedCalls
+from outlast.tools.redact import Secrets
+
+LOCAL_OWNER = OwnerId("local")
+DepsT = TypeVar("DepsT")
+OutputT = TypeVar("OutputT")
+
+
+class _Outbox:
+    """Hands a commit's work to the engine and its signals to whoever waits."""
+
+    def __init__(self, signals: LocalSignals) -> None:
+        self.signals = signals
+        self.engine: Engine | None = None
+
+    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
+        if self.engine is not None:
+            self.engine.enqueue(connection, work)
+
+    def deliver(self, committed: Committed) -> None:
+        topics = {log_topic(event.session_id) for event in committed.events}
+        self.signals.publish([*topics, *committed.signals])
+        if committed.work and self.engine is not None:
+            self.engine.notice(committed.work)
+
+
+class Outlast(Generic[DepsT, OutputT]):
+    """A durable runtime for an agent: `async with Outlast(agent, database="app.db") as outlast`.
+
+    `deps` is called with owner, session and turn, on the worker that runs it, and gives an async context
+    manager; what it yields is never stored. `models` is the allow-list of models that sessions and
+    messages may ask for by name.
+    """
+
+    def __init__(
+        self,
+        agent: Agent[DepsT, OutputT],
+        *,
+        database: str | Path = "outlast.db",
+        deps: DepsFactory | None = None,
+        name: str | None = None,
+        models: Mapping[str, Model | str] | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self._agent = agent
+        self._name = name or agent.name or "agent"
+        self._deps = deps
+        self._models = dict(models or {})
+        self._url = opening.parse(str(database))
+        self._clock = clock or SystemClock()
+        self._stack: AsyncExitStack | None = None
+        self._services: Services | None = None
+        self._output: TypeAdapter[Any] | None = None
+
+    @property
+    def sessions(self) -> Sessions:
+        """The sessions of the default owner of a single-user process."""
+        return self.owned_by(LOCAL_OWNER)
+
+    def owned_by(self, owner_id: str) -> Sessions:
+        return Sessions(self._open(), [self._name], OwnerId(owner_id))
+
+    @property
+    def database(self) -> Database:
+        return self._open().database
+
+    async def __aenter__(self) -> Self:
+        if self._url.get_backend_name() != "sqlite":
+            raise OutlastError("Running on PostgreSQL needs the distributed engine, which is not here yet.")
+        async with AsyncExitStack() as stack:
+            await self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stack, self._stack, self._services = self._stack, None, None
+        if stack is not None:
+            await stack.aclose()
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        path = opening.sqlite_path(self._url)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        lock.acquire()
+        stack.callback(lock.release)
+        database = await opening.open_sqlite(path, clock=self._clock, durability=self.settings.durability)
+        stack.push_async_callback(database.close)
+        files = FileStore(self.settings.files or f"{path}.files")
+        outbox = _Outbox(LocalSignals())
+        database.attach(outbox)
+        workshop = await self._workshop(stack, database, files, outbox.signals)
+        worker = Worker(workshop)
+        engine = EmbeddedEngine(
+            worker,
+            max_running=self.settings.max_turns_per_worker,
+            drain_seconds=self.settings.drain.total_seconds(),
+        )
+        outbox.engine = engine
+        self._services = Services(
+            database,
+            files,
+            outbox.signals,
+            self._limits(),
+            frozenset(self._models),
+            self.settings.max_reader_lag,
+            self._typed,
+        )
+        stack.push_async_callback(engine.close)
+        await engine.start()
+
+    async def _workshop(
+        self, stack: AsyncExitStack, database: Database, files: FileStore, signals: LocalSignals
+    ) -> Workshop:
+        settings = self.settings
+        threads = CallThreads(settings.thread_limit, thread_name_prefix="outlast-tool")
+        stack.callback(threads.shutdown, wait=False, cancel_futures=True)
+        host = AgentHost(self._agent, self._deps, self._models)
+        stack.push_async_callback(host.close)
+        detached = DetachedCalls(database, abandon_after=settings.abandon_after)
+        stack.push_async_callback(detached.close)
+        return Workshop(
+            database=database,
+            files=files,
+            signals=signals,
+            hosts={self._name: host},
+            policy=self._policy(),
+            secrets=Secrets(),
+            threads=threads,
+            detached=detached,
+            worker_id=ids.worker_id(),
+        )
+
+    def _policy(self) -> LoopPolicy:
+        settings = self.settings
+        return LoopPolicy(
+            coalesce=settings.coalesce,
+            idle_timeout=settings.model_idle_timeout,
+            model_retries=settings.model_retries,
+            model_backoff=settings.model_backoff,
+            max_requests=settings.max_requests_per_turn,
+            max_claims=settings.max_claims,
+            stop_grace=settings.stop_grace,
+            context_window=settings.context_window,
+            compact_above=settings.compact_above,
+            turns=self._turn_limits(),
+        )
+
+    def _turn_limits(self) -> TurnLimits:
+        return TurnLimits(
+            max_running_per_owner=self.settings.max_turns_per_owner,
+            max_queued_per_owner=self.settings.max_queued_turns_per_owner,
+            max_woken=self.settings.max_woken_turns,
+        )
+
+    def _limits(self) -> Limits:
+        return Limits(
+            max_inbox=self.settings.max_inbox,
+            max_busy_per_minute=self.settings.max_busy_messages_per_minute,
+            max_text=self.settings.max_text,
+            turns=self._turn_limits(),
+        )
+
+    def _typed(self, agent: str, output: Any) -> Any:
+        """The stored output as the agent's own type, where that is a plain type."""
+        try:
+            if self._output is None:
+                output_type: Any = self._agent.output_type
+                self._output = TypeAdapter(output_type)
+            return self._output.validate_python(output)
+        except (ValidationError, TypeError, ValueError):
+            return output
+
+    def _open(self) -> Services:
+        if self._services is None:
+            raise OutlastError("Outlast is not running: use it in `async with Outlast(...) as outlast`.")
+        return self._services

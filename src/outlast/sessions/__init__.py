@@ -1,0 +1,1 @@
+"""Sessions and turns: one stretch of agent work, resumable at every committed message."""

@@ -1,0 +1,302 @@
+"""One attempt of a turn: claim it, run it, and bring it to a truthful end whatever happens to it."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+import structlog
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model
+
+from outlast.calls.call import CallThreads
+from outlast.calls.hook import Unconfirmed
+from outlast.errors import AttemptLost
+from outlast.events.event import Event
+from outlast.events.outcome import Usage
+from outlast.events.signals import Signals, turn_topic
+from outlast.events.types import EventType
+from outlast.ids import TaskId, WorkerId
+from outlast.sessions import failure, history, turn
+from outlast.sessions.host import AgentHost, TurnContext
+from outlast.sessions.loop import HandOver, LoopPolicy, Step, TurnRun
+from outlast.sessions.resume import OpenCallBook, read_book
+from outlast.sessions.settle import keep_partial, log_known_ends, settle
+from outlast.sessions.turn import Claim
+from outlast.sessions.turn_log import TurnLog
+from outlast.store import events, inputs, turns
+from outlast.store.database import Database
+from outlast.store.files import FileStore
+from outlast.store.inputs import Input
+from outlast.store.spill import unpack_object
+from outlast.store.turns import TurnState
+from outlast.store.unit import Unit
+from outlast.tasks import service
+from outlast.tasks.detached import DetachedCalls
+from outlast.tools.redact import Secrets
+
+log = structlog.get_logger("outlast.turns")
+
+
+_WORTH_FOLDING = 8
+
+
+class Cause(StrEnum):
+    """Who ends an attempt before its turn is over."""
+
+    USER = "user"
+    INTERRUPT = "interrupt"
+    SHUTDOWN = "shutdown"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What every attempt on a worker shares."""
+
+    database: Database
+    files: FileStore
+    signals: Signals
+    hosts: Mapping[str, AgentHost]
+    policy: LoopPolicy
+    secrets: Secrets
+    threads: CallThreads
+    detached: DetachedCalls
+    worker_id: WorkerId
+
+
+class Attempt:
+    """Runs one claimed turn to its end, or hands it over. `run` never raises for what happened in the turn."""
+
+    def __init__(self, workshop: Workshop, claim: Claim) -> None:
+        self._shop = workshop
+        self._claim = claim
+        self._cause: Cause | None = None
+        self._driving: asyncio.Task[None] | None = None
+        self._run: TurnRun | None = None
+        self._log = TurnLog(
+            workshop.database,
+            workshop.files,
+            claim.fence,
+            workshop.secrets,
+            workshop.policy.coalesce,
+            when_lost=lambda: self.cancel(Cause.LOST),
+        )
+
+    async def run(self) -> None:
+        turn_id = self._claim.fence.turn_id
+        self._driving = asyncio.create_task(self._drive(), name=f"turn {turn_id}")
+        watching = asyncio.create_task(self._watch(), name=f"watch {turn_id}")
+        try:
+            await asyncio.wait({self._driving})
+            await self._conclude(self._driving)
+        except AttemptLost:
+            log.info("attempt superseded", turn_id=turn_id, attempt=self._claim.fence.attempt)
+        finally:
+            watching.cancel()
+            await asyncio.wait({watching})
+            await self._log.close()
+            self._disown()
+
+    @property
+    def has_many_deltas(self) -> bool:
+        """Whether folding this attempt's text would save rows worth a transaction."""
+        return self._log.deltas >= _WORTH_FOLDING
+
+    def leave(self) -> None:
+        """The worker is leaving: hand over at the next boundary."""
+        if self._run is not None:
+            self._run.is_leaving = True
+
+    def cancel(self, cause: Cause) -> None:
+        """Cancel the running code; the first cause counts, and only one that is not over yet can be cancelled."""
+        if self._cause is None and self._driving is not None and not self._driving.done():
+            self._cause = cause
+            self._driving.cancel()
+
+    async def _watch(self) -> None:
+        """Learn that the turn must stop: asked to, or superseded."""
+        fence = self._claim.fence
+        subscription = self._shop.signals.subscribe(turn_topic(fence.turn_id))
+        while True:
+            await subscription.wait()
+            row = await self._shop.database.read(lambda connection: turns.get(connection, fence.turn_id))
+            if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
+                self.cancel(Cause.LOST)
+            elif row.stop_requested_at is not None:
+                self.cancel(Cause.INTERRUPT if row.stop_reason == "interrupt" else Cause.USER)
+
+    async def _drive(self) -> None:
+        claim, shop = self._claim, self._shop
+        run = self._run = await self._load()
+        if claim.turn.stop_requested_at is not None:
+            self._cause = Cause.INTERRUPT if claim.turn.stop_reason == "interrupt" else Cause.USER
+            raise asyncio.CancelledError
+        if claim.turn.crashes >= shop.policy.max_claims:
+            raise failure.crash_loop(claim.turn.crashes)
+        host = shop.hosts[claim.agent]
+        await host.enter()
+        context = TurnContext(claim.owner_id, claim.fence.session_id, claim.fence.turn_id)
+        async with host.deps(context) as deps:
+            while await self._step(run, host, deps) is Step.GOES_ON:
+                continue
+
+    async def _step(self, run: TurnRun, host: AgentHost, deps: Any) -> Step:
+        """One run of the agent; a transient failure of the model is tried again from what is committed."""
+        retries = 0
+        while True:
+            waiting = await self._waiting()
+            try:
+                step = await run.run(host.agent, deps, self._model(host, waiting), waiting)
+            except Exception as exc:
+                wait = self._retry_in(run, exc, retries)
+                if wait is None:
+                    raise
+                retries += 1
+                await run.drop_partial(_reason(exc), retry_in=wait)
+                await asyncio.sleep(wait)
+                continue
+            if step is Step.NOTHING_TO_DO:
+                return await self._log.commit(
+                    "turn.end", lambda unit: run.end_turn(unit, TurnState.COMPLETED, {"output": None})
+                )
+            return step
+
+    def _retry_in(self, run: TurnRun, exc: Exception, retries: int) -> float | None:
+        policy = self._shop.policy
+        if failure.is_too_long(exc) and not run.was_shortened:
+            run.is_too_long = run.was_shortened = True
+            return 0.0
+        if not failure.is_transient(exc) or retries >= policy.model_retries:
+            return None
+        return policy.model_backoff.total_seconds() * 2**retries
+
+    def _model(self, host: AgentHost, waiting: list[Input]) -> Model | str | None:
+        """The model of the message, else of the session, else the agent's own."""
+        asked = [each.body["model"] for each in waiting if each.body.get("model")]
+        name = asked[0] if asked else self._claim.turn.model
+        return None if name is None else host.models.get(name)
+
+    async def _load(self) -> TurnRun:
+        claim, shop = self._claim, self._shop
+        fence = claim.fence
+        entries = await history.load(shop.database, shop.files, fence.session_id)
+        own_from = next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
+        messages = [each.message for each in entries]
+        book = OpenCallBook()
+        if history.open_calls(messages):
+            book = await self._read_book(messages, entries)
+        return TurnRun(
+            claim=claim,
+            log=self._log,
+            policy=shop.policy,
+            secrets=shop.secrets,
+            threads=shop.threads,
+            worker_id=shop.worker_id,
+            messages=messages,
+            book=book,
+            own_from=own_from,
+            requests=claim.turn.requests,
+            has_begun=own_from < len(entries),
+            usage=Usage(**claim.turn.usage),
+        )
+
+    async def _read_book(self, messages: list[ModelMessage], entries: list[history.Entry]) -> OpenCallBook:
+        fence = self._claim.fence
+        at = max(index for index, message in enumerate(messages) if isinstance(message, ModelResponse))
+        types = (EventType.CALL_STARTED.value, EventType.CALL_ENDED.value)
+        entry = entries[at]
+
+        def read(connection: sa.Connection) -> list[Event]:
+            turn_id = entry.turn_id or fence.turn_id
+            return events.of_turn(connection, fence.session_id, turn_id, types, after=entry.event)
+
+        logged = await self._shop.database.read(read)
+        whole = [
+            Event(
+                each.session_id,
+                each.number,
+                each.type,
+                each.at,
+                await unpack_object(self._shop.files, each.data),
+            )
+            for each in logged
+        ]
+        return read_book(messages, whole)
+
+    async def _waiting(self) -> list[Input]:
+        session_id = self._claim.fence.session_id
+        return await self._shop.database.read(lambda connection: inputs.waiting(connection, session_id))
+
+    async def _conclude(self, driving: asyncio.Task[None]) -> None:
+        """The driving coroutine is over: bring the turn to the end that fits."""
+        if self._cause is Cause.LOST:
+            raise AttemptLost("Another attempt of this turn has taken over.")
+        if driving.cancelled():
+            if self._cause is Cause.USER or self._cause is Cause.INTERRUPT:
+                await self._stopped(self._cause)
+            else:
+                await self._hand_over()
+            return
+        exc = driving.exception()
+        if exc is None or isinstance(exc, AttemptLost):
+            return
+        if isinstance(exc, HandOver):
+            await self._hand_over()
+        else:
+            await self._failed(failure.describe(exc, self._claim.fence.turn_id))
+
+    async def _stopped(self, cause: Cause) -> None:
+        """Keep what was said, settle open calls truthfully, and end as stopped."""
+        run = self._run or await self._load()
+        await keep_partial(run)
+        owned = await settle(run)
+
+        def stop(unit: Unit) -> None:
+            for task_id, unconfirmed in owned.items():
+                service.make_silent(unit, self._claim.fence, task_id, unconfirmed.call, self._shop.worker_id)
+            run.end_turn(unit, TurnState.STOPPED, {"reason": cause.value})
+
+        await self._log.commit("stop", stop)
+        self._detach(run, owned)
+
+    async def _failed(self, why: failure.Failure) -> None:
+        run = self._run or await self._load()
+        if run.response is not None:
+            await run.drop_partial(why.kind)
+        await settle(run)
+        await self._log.commit("turn.end", lambda unit: run.end_turn(unit, TurnState.FAILED, why.data))
+
+    async def _hand_over(self) -> None:
+        """Leave the turn to the next worker, with the ends of calls that are known."""
+        run = self._run
+        if run is not None:
+            if run.response is not None:
+                await run.drop_partial("handed_over")
+            await log_known_ends(run)
+
+        def give_back(unit: Unit) -> None:
+            row = turns.get(unit.connection, self._claim.fence.turn_id)
+            assert row is not None
+            turn.requeue(unit, row, has_crashed=False)
+
+        await self._log.commit("hand_over", give_back)
+
+    def _detach(self, run: TurnRun, owned: Mapping[TaskId, Unconfirmed]) -> None:
+        for task_id, unconfirmed in owned.items():
+            self._shop.detached.own(unconfirmed, task_id)
+        if run.hook is not None:
+            run.hook.ends.unconfirmed.clear()
+
+    def _disown(self) -> None:
+        """Calls nobody took over (the attempt was lost) are still watched to their end."""
+        hook = self._run.hook if self._run is not None else None
+        if hook is not None:
+            for unconfirmed in hook.ends.unconfirmed.values():
+                self._shop.detached.own(unconfirmed, None)
+
+
+def _reason(exc: Exception) -> str:
+    return "too_long" if failure.is_too_long(exc) else "model_error"

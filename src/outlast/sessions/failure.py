@@ -1,0 +1,94 @@
+"""Why a turn failed, in words for people, and whether trying again can help."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelRateLimitError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelUnavailableError,
+    UnexpectedModelBehavior,
+    UserError,
+)
+
+from outlast.ids import TurnId, reference_id
+from outlast.tools.redact import error_chain, redact
+
+log = structlog.get_logger("outlast.turns")
+
+_TRANSIENT = (
+    ModelRateLimitError,
+    ModelUnavailableError,
+    ModelServerError,
+    ModelConnectionError,
+    ModelRequestTimeout,
+)
+
+
+@dataclass(eq=False)
+class Failure(Exception):
+    """The end of a turn that did not work out."""
+
+    kind: str
+    message: str
+    is_retryable: bool = True
+    reference: str | None = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "is_retryable": self.is_retryable,
+            "reference": self.reference,
+        }
+
+
+def is_transient(exc: BaseException) -> bool:
+    """Worth another try by itself: the provider was busy, unreachable or broken for a moment."""
+    return isinstance(exc, _TRANSIENT)
+
+
+def is_too_long(exc: BaseException) -> bool:
+    return isinstance(exc, ModelContextWindowExceededError)
+
+
+def idle(seconds: float) -> Failure:
+    return Failure("idle_timeout", f"The model sent nothing for {seconds:g} seconds. Retry the turn.")
+
+
+def turn_limit(requests: int) -> Failure:
+    return Failure("turn_limit", f"The turn made {requests} model requests, its limit. Retry it to continue.")
+
+
+def crash_loop(claims: int) -> Failure:
+    return Failure(
+        "crash_loop",
+        f"The process ended {claims} times while this turn ran, so it is not tried again by itself. "
+        "Find out what ends the process, then retry the turn.",
+    )
+
+
+def describe(exc: BaseException, turn_id: TurnId) -> Failure:
+    """Any exception that ended a turn, as a failure; its whole chain goes to the log."""
+    if isinstance(exc, Failure):
+        return exc
+    reference = reference_id()
+    log.error("turn failed", turn_id=turn_id, reference=reference, chain=error_chain(exc))
+    if is_too_long(exc):
+        return Failure("context_too_long", "The conversation no longer fits the model's window.", True, reference)
+    if isinstance(exc, ModelAPIError):
+        return Failure("model_error", f"The model's provider failed: {redact(str(exc))}", True, reference)
+    if isinstance(exc, UnexpectedModelBehavior):
+        return Failure("model_misbehaved", f"The model's answer was not usable: {redact(str(exc))}", True, reference)
+    if isinstance(exc, UserError | AgentRunError):
+        return Failure("agent_error", f"The agent could not run: {redact(str(exc))}", True, reference)
+    return Failure(
+        "internal_error", f"The turn failed with an internal error (reference {reference}).", True, reference
+    )

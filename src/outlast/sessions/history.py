@@ -1,0 +1,115 @@
+"""A session's history: pydantic-ai messages in, rows out, and back."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+)
+
+from outlast.ids import SessionId, TurnId
+from outlast.store import messages
+from outlast.store.database import Database
+from outlast.store.files import FileStore
+from outlast.store.spill import pack, unpack
+from outlast.tools.outcomes import interrupted
+
+_MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
+_PART: TypeAdapter[ToolReturnPart] = TypeAdapter(ToolReturnPart)
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message with its place in history."""
+
+    message: ModelMessage
+    position: int
+    turn_id: TurnId | None
+    event: int
+
+
+async def encode(files: FileStore, session_id: SessionId, message: ModelMessage) -> str:
+    return await pack(files, session_id, _MESSAGE.dump_json(message))
+
+
+def encode_small(message: ModelMessage) -> str:
+    """For messages that are known to fit a row."""
+    return _MESSAGE.dump_json(message).decode()
+
+
+async def decode(files: FileStore, body: str) -> ModelMessage:
+    return _MESSAGE.validate_json(await unpack(files, body))
+
+
+def encode_part(part: ToolReturnPart) -> dict[str, Any]:
+    return _PART.dump_python(part, mode="json")
+
+
+def decode_part(data: dict[str, Any]) -> ToolReturnPart:
+    return _PART.validate_python(data)
+
+
+async def load(database: Database, files: FileStore, session_id: SessionId) -> list[Entry]:
+    """The whole stored history, read in pages."""
+    entries: list[Entry] = []
+    while True:
+        after = entries[-1].position if entries else 0
+
+        def page(connection: sa.Connection, after: int = after) -> list[messages.MessageRow]:
+            return messages.page(connection, session_id, after=after, limit=_PAGE)
+
+        rows = await database.read(page)
+        entries += [Entry(await decode(files, row.body), row.position, row.turn_id, row.event) for row in rows]
+        if len(rows) < _PAGE:
+            return entries
+
+
+def calls_of(response: ModelResponse) -> list[ToolCallPart]:
+    return [part for part in response.parts if isinstance(part, ToolCallPart)]
+
+
+def answered_in(request: ModelRequest) -> set[str]:
+    return {part.tool_call_id for part in request.parts if isinstance(part, ToolReturnPart)}
+
+
+def open_calls(history: Sequence[ModelMessage]) -> list[ToolCallPart]:
+    """The calls of the last response that nothing in history answers."""
+    answered: set[str] = set()
+    for message in reversed(history):
+        if isinstance(message, ModelResponse):
+            return [call for call in calls_of(message) if call.tool_call_id not in answered]
+        answered |= answered_in(message)
+    return []
+
+
+def closed(history: Iterable[ModelMessage], text: str) -> list[ModelMessage]:
+    """A history from elsewhere without open calls: each unanswered one gets a truthful answer."""
+    result: list[ModelMessage] = []
+    pending: dict[str, ToolCallPart] = {}
+
+    def close() -> None:
+        if pending:
+            parts = [interrupted(call.tool_name, call.tool_call_id, text) for call in pending.values()]
+            result.append(ModelRequest(parts=list(parts)))
+            pending.clear()
+
+    for message in history:
+        if isinstance(message, ModelResponse):
+            close()
+            pending = {call.tool_call_id: call for call in calls_of(message)}
+        else:
+            for call_id in answered_in(message):
+                pending.pop(call_id, None)
+            if pending and not answered_in(message):
+                close()
+        result.append(message)
+    close()
+    return result

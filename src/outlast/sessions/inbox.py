@@ -1,0 +1,186 @@
+"""The inbox: accepting inputs, and editing and removing those that wait."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from outlast import ids
+from outlast.clock import to_microseconds
+from outlast.errors import Conflict, InboxFull, InvalidInput, NotFound, SessionBusy, TooManyRequests
+from outlast.events.event import Draft
+from outlast.events.signals import turn_topic
+from outlast.events.types import EventType
+from outlast.ids import InputId, SessionId, TaskId, TurnId
+from outlast.sessions import turn as turns_of
+from outlast.store import inputs, turns
+from outlast.store.inputs import Input, InputKind, InputState, Mode
+from outlast.store.turns import Origin, TurnState
+from outlast.store.unit import LockedSession, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may wait, and how fast it may come."""
+
+    max_inbox: int = 10
+    max_busy_per_minute: int = 30
+    max_text: int = 64_000
+    turns: turns_of.TurnLimits = field(default_factory=turns_of.TurnLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An input is kept. `place` counts from 1 among the messages that wait; None when a turn starts with it."""
+
+    input: Input
+    turn_id: TurnId | None
+    place: int | None
+    is_repeat: bool = False
+
+
+def accept(
+    unit: Unit,
+    session_id: SessionId,
+    text: str,
+    *,
+    owner_id: str,
+    mode: Mode = Mode.STEER,
+    body: dict[str, Any] | None = None,
+    idempotency_key: str | None = None,
+    limits: Limits,
+) -> Accepted:
+    """Keep a person's message; start a turn if the session is idle. Ends a hold."""
+    session = unit.lock(session_id, owner_id=owner_id)
+    if idempotency_key is not None:
+        known = inputs.by_key(unit.connection, session_id, idempotency_key)
+        if known is not None:
+            return Accepted(known, known.turn_id, None, is_repeat=True)
+    check_text(text, limits.max_text)
+    active: TurnId | None = session.turn_id
+    if active is not None:
+        _check_busy(unit, session, mode, limits)
+    accepted = inputs.insert(
+        unit,
+        session,
+        ids.input_id(),
+        kind=InputKind.MESSAGE,
+        mode=Mode.STEER if mode is Mode.REJECT else mode,
+        text=text,
+        body=body or {},
+        idempotency_key=idempotency_key,
+        was_busy=active is not None,
+    )
+    _log(unit, session, EventType.INPUT_ACCEPTED, accepted)
+    session.set(woken_turns=0)
+    turns_of.release(unit, session)
+    if active is None:
+        return Accepted(accepted, turns_of.start(unit, session, Origin.USER, limits=limits.turns), None)
+    if mode is Mode.INTERRUPT:
+        _interrupt(unit, active)
+    unit.signal(turn_topic(active))
+    return Accepted(accepted, None, _place(unit, session_id))
+
+
+def notify(
+    unit: Unit,
+    session_id: SessionId,
+    kind: InputKind,
+    text: str,
+    *,
+    body: dict[str, Any] | None = None,
+    task_id: TaskId | None = None,
+    idempotency_key: str | None = None,
+    limits: Limits,
+) -> Input:
+    """Keep something the runtime says (a wake, a settlement); it starts a turn unless the session is on hold."""
+    session = unit.lock(session_id)
+    active: TurnId | None = session.turn_id
+    kept = inputs.insert(
+        unit,
+        session,
+        ids.input_id(),
+        kind=kind,
+        mode=Mode.STEER,
+        text=text,
+        body=body or {},
+        task_id=task_id,
+        idempotency_key=idempotency_key,
+        was_busy=False,
+    )
+    _log(unit, session, EventType.INPUT_ACCEPTED, kept)
+    if active is not None:
+        unit.signal(turn_topic(active))
+    else:
+        turns_of.start_if_waiting(unit, session, limits=limits.turns)
+    return kept
+
+
+def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, owner_id: str, limits: Limits) -> Input:
+    session, found = _waiting(unit, session_id, input_id, owner_id)
+    check_text(text, limits.max_text)
+    inputs.change_text(unit, input_id, text)
+    unit.append(session_id, [Draft(EventType.INPUT_EDITED, {"input_id": input_id, "text": text})])
+    return inputs.get(unit.connection, session.id, input_id) or found
+
+
+def remove(unit: Unit, session_id: SessionId, input_id: InputId, *, owner_id: str) -> None:
+    _waiting(unit, session_id, input_id, owner_id)
+    inputs.mark_removed(unit, input_id)
+    unit.append(session_id, [Draft(EventType.INPUT_REMOVED, {"input_id": input_id})])
+
+
+def check_text(text: str, most: int) -> None:
+    if not text.strip():
+        raise InvalidInput("The message is empty: send some text.")
+    if len(text) > most:
+        raise InvalidInput(f"The message has {len(text)} characters; at most {most} are taken. Shorten or split it.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as exc:
+        raise InvalidInput("The message is not valid Unicode: it holds a lone surrogate.") from exc
+    if "\x00" in text:
+        raise InvalidInput("The message holds a NUL character: remove it.")
+
+
+def _waiting(unit: Unit, session_id: SessionId, input_id: InputId, owner_id: str) -> tuple[LockedSession, Input]:
+    session = unit.lock(session_id, owner_id=owner_id)
+    found = inputs.get(unit.connection, session_id, input_id)
+    if found is None or found.kind is not InputKind.MESSAGE:
+        raise NotFound("There is no such input.", id=input_id)
+    if found.state is not InputState.WAITING:
+        raise Conflict(f"The message was already {found.state.value}: it can no longer be changed.", state=found.state)
+    return session, found
+
+
+def _check_busy(unit: Unit, session: LockedSession, mode: Mode, limits: Limits) -> None:
+    if mode is Mode.REJECT:
+        raise SessionBusy("A turn is running: wait for its end, or send with when_busy='steer' or 'queue'.")
+    said = [each for each in inputs.waiting(unit.connection, session.id) if each.kind is InputKind.MESSAGE]
+    if len(said) >= limits.max_inbox:
+        raise InboxFull(
+            f"{len(said)} messages already wait in this session: wait until one is delivered, or remove one.",
+            limit=limits.max_inbox,
+        )
+    since = to_microseconds(unit.now - timedelta(minutes=1))
+    if inputs.busy_messages_since(unit.connection, session.owner_id, since) >= limits.max_busy_per_minute:
+        raise TooManyRequests(
+            f"More than {limits.max_busy_per_minute} messages to busy sessions within a minute: wait a little.",
+            retry_after=60,
+        )
+
+
+def _interrupt(unit: Unit, turn_id: TurnId) -> None:
+    row = turns.get(unit.connection, turn_id)
+    if row is not None and row.state is TurnState.RUNNING:
+        turns.request_stop(unit, turn_id, "interrupt")
+
+
+def _place(unit: Unit, session_id: SessionId) -> int:
+    return sum(each.kind is InputKind.MESSAGE for each in inputs.waiting(unit.connection, session_id))
+
+
+def _log(unit: Unit, session: LockedSession, type_: EventType, kept: Input) -> None:
+    unit.append(
+        session.id,
+        [Draft(type_, {"input_id": kept.id, "kind": kept.kind, "mode": kept.mode, "text": kept.text[:2_000]})],
+    )

@@ -1,0 +1,402 @@
+"""One run of the agent inside a turn: from committed history to an end, every step committed before the next.
+
+A request is committed before it is sent, a response before its tools run, a call's end before the next
+request. Whatever interrupts the run, a new run from the committed history goes on exactly there.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+import structlog
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import UseThreadExecutor
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.usage import UsageLimits
+from pydantic_core import to_jsonable_python
+
+from outlast.calls.breaker import Breaker
+from outlast.calls.call import CallThreads
+from outlast.calls.hook import CallHook
+from outlast.events.event import Draft
+from outlast.events.outcome import Usage
+from outlast.events.types import EventType
+from outlast.ids import WorkerId
+from outlast.sessions import failure, history, prompt, turn
+from outlast.sessions.due import due_at_boundary, due_at_start
+from outlast.sessions.model_hook import ModelHook
+from outlast.sessions.response_log import ResponseLog
+from outlast.sessions.resume import OpenCallBook, Recorded
+from outlast.sessions.turn import Claim, TurnLimits
+from outlast.sessions.turn_log import TurnLog
+from outlast.sessions.usage import usage_of
+from outlast.store import events, inputs, messages, turns
+from outlast.store.inputs import Input
+from outlast.store.turns import Disposition, Origin, TurnState
+from outlast.store.unit import Unit
+from outlast.tools import outcomes
+from outlast.tools.redact import Secrets
+
+log = structlog.get_logger("outlast.turns")
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPolicy:
+    """The limits of a turn, as plain values."""
+
+    coalesce: timedelta
+    idle_timeout: timedelta
+    model_retries: int
+    model_backoff: timedelta
+    max_requests: int
+    max_claims: int
+    stop_grace: timedelta
+    context_window: int | None
+    compact_above: float
+    turns: TurnLimits
+
+
+class Step(StrEnum):
+    """How one run of the agent left the turn."""
+
+    ENDED = "ended"
+    GOES_ON = "goes_on"
+    NOTHING_TO_DO = "nothing_to_do"
+
+
+class HandOver(Exception):
+    """The worker is leaving: the turn is at a boundary and can go on elsewhere."""
+
+
+@dataclass(slots=True)
+class TurnRun:
+    """The state of a turn in this process. `messages` is what is committed, in order."""
+
+    claim: Claim
+    log: TurnLog
+    policy: LoopPolicy
+    secrets: Secrets
+    threads: CallThreads
+    worker_id: WorkerId
+    messages: list[ModelMessage]
+    book: OpenCallBook
+    own_from: int
+    """Index in `messages` from which they belong to this turn."""
+    requests: int = 0
+    responses: int = 0
+    is_leaving: bool = False
+    is_too_long: bool = False
+    was_shortened: bool = False
+    has_begun: bool = False
+    is_request_stored: bool = False
+    response: ResponseLog | None = None
+    hook: CallHook | None = None
+    partial: ModelResponse | None = None
+    usage: Usage = field(default_factory=Usage)
+
+    async def run(self, agent: Agent[Any, Any], deps: Any, model: Model | str | None, waiting: Sequence[Input]) -> Step:
+        """Run the agent from the committed history until it ends or is interrupted."""
+        given, user_prompt, committed = self._feed(waiting)
+        if given is None:
+            return Step.NOTHING_TO_DO
+        self.hook = self._call_hook()
+        model_hook = ModelHook(
+            self.policy.context_window,
+            self.policy.compact_above,
+            lambda data: self.log.add(EventType.HISTORY_COMPACTED, data),
+            committed,
+            self.is_too_long,
+        )
+        self.is_too_long = False
+        self.partial = None
+        running: Any = None
+        try:
+            async with agent.iter(
+                user_prompt,
+                message_history=given,
+                deps=deps,
+                model=model,
+                usage_limits=UsageLimits(request_limit=None),
+                capabilities=[self.hook, model_hook, UseThreadExecutor(self.threads)],
+            ) as running:
+                return await self._nodes(running, user_prompt, is_replay=committed is not None)
+        finally:
+            self.partial = _interrupted_response(running)
+
+    def _feed(self, waiting: Sequence[Input]) -> tuple[list[ModelMessage] | None, str | None, ModelResponse | None]:
+        """What pydantic-ai is given: history, a prompt, or a committed final response that need not be asked again."""
+        last = self.messages[-1] if self.messages else None
+        self.is_request_stored = isinstance(last, ModelRequest)
+        if self.is_request_stored or (last is not None and history.open_calls(self.messages)):
+            return self.messages, None, None
+        due = due_at_boundary(waiting) if self.has_begun else due_at_start(waiting)
+        if due:
+            return self.messages, due[0].text, None
+        if isinstance(last, ModelResponse) and len(self.messages) > self.own_from:
+            return self.messages[:-1], None, last
+        if self.claim.turn.origin is Origin.RETRY and last is not None:
+            return self.messages, prompt.CONTINUE, None
+        return None, None, None
+
+    def _call_hook(self) -> CallHook:
+        fence = self.claim.fence
+        return CallHook(
+            fence.session_id,
+            fence.turn_id,
+            self.book,
+            Breaker(self.messages[self.own_from :]),
+            self.secrets,
+            self.policy.stop_grace,
+        )
+
+    async def _nodes(self, running: Any, user_prompt: str | None, *, is_replay: bool) -> Step:
+        has_prompt = user_prompt is not None
+        async for node in running:
+            if Agent.is_model_request_node(node):
+                if not is_replay:
+                    if not await self._deliver(running, node, has_prompt=has_prompt):
+                        return Step.NOTHING_TO_DO
+                    has_prompt = False
+                await self._stream_response(running, node, is_replay=is_replay)
+            elif Agent.is_call_tools_node(node):
+                if not is_replay:
+                    await self._journal(node.model_response)
+                is_replay = False
+                await self._stream_calls(running, node)
+        return await self._end(running)
+
+    async def _deliver(self, running: Any, node: Any, *, has_prompt: bool) -> bool:
+        """Commit the request, with the inputs that are due in it, before it is sent. False: there is none."""
+        if self.is_leaving:
+            raise HandOver
+        if self.requests >= self.policy.max_requests:
+            raise failure.turn_limit(self.requests)
+        own: list[ModelRequestPart] = list(node.request.parts)
+        if has_prompt:
+            own = own[:-1] if isinstance(own[-1], UserPromptPart) else own
+        own = await self._put_back(running, own)
+        if own and not self.is_request_stored:
+            await self.log.add_message(ModelRequest(parts=own))
+        is_continuation = has_prompt and self.claim.turn.origin is Origin.RETRY
+
+        def deliver(unit: Unit) -> list[Input] | None:
+            waiting = inputs.waiting(unit.connection, self.claim.fence.session_id)
+            due = due_at_boundary(waiting) if self.has_begun else due_at_start(waiting)
+            if has_prompt and not due and not is_continuation:
+                return None
+            self._append_inputs(unit, due)
+            self._count(unit, self.requests + 1)
+            return due
+
+        due = await self.log.commit("deliver" if not self.has_begun or has_prompt else "request", deliver)
+        if due is None:
+            return False
+        prompts = [prompt.render(each) for each in due]
+        if is_continuation and not due:
+            prompts = [prompt.notice(prompt.CONTINUE)]
+            await self.log.add_message(ModelRequest(parts=list(prompts)))
+            await self.log.flush()
+        else:
+            self.log.written += [ModelRequest(parts=[each]) for each in prompts]
+        node.request.parts = [*own, *prompts]
+        self.take_written()
+        self.book = OpenCallBook()
+        if self.hook is not None:
+            self.hook.open_calls = self.book
+        self.has_begun = True
+        self.is_request_stored = False
+        self.requests += 1
+        return True
+
+    def _append_inputs(self, unit: Unit, due: Sequence[Input]) -> None:
+        """Each input is a message of its own: its row stays small, and it names the message it stands in."""
+        fence = self.claim.fence
+        session = unit.lock(fence.session_id)
+        for each in due:
+            body = history.encode_small(ModelRequest(parts=[prompt.render(each)]))
+            position = messages.append(
+                unit, session, turn_id=fence.turn_id, kind="request", body=body, event=session.last_event
+            )
+            turn.deliver(unit, fence, [each], position)
+
+    async def _put_back(self, running: Any, parts: list[ModelRequestPart]) -> list[ModelRequestPart]:
+        """Recorded and unknown answers in the places of calls that were open when this run began."""
+        if not self.book.in_flight or self.hook is None:
+            return parts
+        manager = running.ctx.deps.tool_manager
+        known: Any = manager.tools if manager is not None and manager.tools is not None else {}
+        missing = [call_id for call_id, call in self.book.in_flight.items() if call.tool_name not in known]
+        told = [call_id for call_id in self.hook.unknown if call_id not in self.book.recorded]
+        for call_id in {*told, *missing} - self.book.recorded.keys():
+            tool = self.book.in_flight[call_id].tool_name
+            await self.log_end(outcomes.interrupted(tool, call_id, outcomes.MAY_HAVE_RUN))
+        return self.book.put_back(parts, unknown=self.hook.unknown, missing_tools=missing)
+
+    def take_written(self) -> None:
+        self.messages += self.log.written
+        self.log.written.clear()
+
+    async def _stream_response(self, running: Any, node: Any, *, is_replay: bool) -> None:
+        self.responses += 1
+        self.response = ResponseLog(self.log, f"{self.claim.fence.attempt}.{self.responses}")
+        seconds = self.policy.idle_timeout.total_seconds()
+        loop = asyncio.get_running_loop()
+        idle = asyncio.timeout(seconds)
+        try:
+            async with idle, node.stream(running.ctx) as stream:
+                async for event in stream:
+                    idle.reschedule(loop.time() + seconds)
+                    if not is_replay:
+                        self.response.take(event)
+        except TimeoutError as exc:
+            if idle.expired():
+                raise failure.idle(seconds) from exc
+            raise
+
+    async def _journal(self, response: ModelResponse) -> None:
+        """Commit the response. One with calls before any of them runs: this is their write-ahead journal."""
+        if self.response is not None:
+            self.response.end_all()
+        await self.keep(response)
+        if history.calls_of(response):
+            await self.log.commit("journal", lambda unit: None)
+            self.take_written()
+
+    async def keep(self, response: ModelResponse) -> None:
+        """Append a response to history with the next commit."""
+        self.response = None
+        self.usage.add(usage_of(response))
+        await self.log.add_message(response, lambda position: [self._completed(response, position)])
+
+    def _completed(self, response: ModelResponse, position: int) -> Draft:
+        data = {
+            "message": position,
+            "model": response.model_name,
+            "usage": usage_of(response),
+            "finish": response.finish_reason,
+        }
+        return Draft(EventType.RESPONSE_COMPLETED, data, self.claim.fence.turn_id)
+
+    async def _stream_calls(self, running: Any, node: Any) -> None:
+        async with node.stream(running.ctx) as stream:
+            async for event in stream:
+                if isinstance(event, FunctionToolCallEvent):
+                    call = event.part
+                    if call.tool_call_id not in self.book.started:
+                        data = {"call_id": call.tool_call_id, "tool": call.tool_name, "args": call.args}
+                        await self.log.add_large(EventType.CALL_STARTED, data)
+                elif isinstance(event, FunctionToolResultEvent):
+                    await self._call_ended(event.part, event.content)
+
+    async def _call_ended(self, part: ToolReturnPart, content: Any) -> None:
+        call_id = part.tool_call_id
+        if self.book.is_answered(call_id) or (self.hook is not None and call_id in self.hook.unknown):
+            return
+        self.book.recorded[call_id] = Recorded(part, content)
+        data = self._end_data(part)
+        if content:
+            data["content"] = to_jsonable_python(content)
+        await self.log.add_large(EventType.CALL_ENDED, data)
+
+    async def log_end(self, part: ToolReturnPart) -> None:
+        await self.log.add_large(EventType.CALL_ENDED, self._end_data(part))
+
+    def _end_data(self, part: ToolReturnPart) -> dict[str, Any]:
+        return {
+            "call_id": part.tool_call_id,
+            "tool": part.tool_name,
+            "outcome": part.outcome,
+            "part": history.encode_part(part),
+        }
+
+    async def _end(self, running: Any) -> Step:
+        """End the turn, or go on if something for it arrived: decided under the session's lock."""
+        trailing = running.all_messages()[-1]
+        if isinstance(trailing, ModelRequest):
+            await self.log.add_message(trailing)
+        open_now = history.open_calls([*self.messages, *running.all_messages()[-2:]])
+        if open_now:
+            parts = [outcomes.interrupted(each.tool_name, each.tool_call_id, outcomes.CANCELED) for each in open_now]
+            await self.log.add_message(ModelRequest(parts=list(parts)))
+        output = running.result.output
+        data: dict[str, Any] = {"output": to_jsonable_python(output, fallback=repr)}
+        closing = self._closing_line(output)
+        if closing is not None:
+            data["text"] = closing
+
+        def end(unit: Unit) -> Step:
+            if due_at_boundary(inputs.waiting(unit.connection, self.claim.fence.session_id)):
+                row = turns.get(unit.connection, self.claim.fence.turn_id)
+                if row is not None and row.stop_requested_at is None:
+                    return Step.GOES_ON
+            return self.end_turn(unit, TurnState.COMPLETED, data)
+
+        step = await self.log.commit("turn.end", end)
+        self.take_written()
+        return step
+
+    def end_turn(self, unit: Unit, target: TurnState, data: dict[str, Any]) -> Step:
+        self._count(unit, self.requests)
+        data = {**data, "usage": asdict(self.usage)}
+        moved = turn.end(unit, self.claim.fence, target, data, limits=self.policy.turns)
+        assert moved is Disposition.MOVED, "the fence was checked in this transaction"
+        return Step.ENDED
+
+    def _count(self, unit: Unit, requests: int) -> None:
+        turns.set_values(unit, self.claim.fence.turn_id, requests=requests, usage=turns.encode(asdict(self.usage)))
+
+    def _closing_line(self, output: Any) -> str | None:
+        """A turn that ran tools and ended without a word still ends with one."""
+        if not isinstance(output, str) or output.strip():
+            return None
+        tools = [
+            part.tool_name
+            for message in self.messages[self.own_from :]
+            for part in message.parts
+            if isinstance(part, ToolReturnPart)
+        ]
+        return f"Done. Tools used: {', '.join(dict.fromkeys(tools))}." if tools else None
+
+    async def drop_partial(self, reason: str, **data: Any) -> None:
+        """Leave a response that did not arrive whole out of the log, and tell those who read part of it."""
+        fence = self.claim.fence
+
+        def drop(unit: Unit) -> None:
+            last = messages.last(unit.connection, fence.session_id)
+            after = max(self.claim.turn.first_event, last.event if last is not None else 0)
+            dropped = events.drop_parts(unit, fence.session_id, fence.turn_id, after=after)
+            unit.append(
+                fence.session_id,
+                [
+                    Draft(
+                        EventType.RESPONSE_DROPPED,
+                        {"reason": reason, "dropped": dropped, **data},
+                        fence.turn_id,
+                    )
+                ],
+            )
+
+        self.response = None
+        self.log.discard_parts()
+        await self.log.commit("drop", drop)
+
+
+def _interrupted_response(running: Any) -> ModelResponse | None:
+    if running is None:
+        return None
+    said = running.all_messages()
+    last = said[-1] if said else None
+    return last if isinstance(last, ModelResponse) and last.state == "interrupted" else None

@@ -1,0 +1,54 @@
+"""How an input reads to the model. What people and tools wrote is data: it cannot speak in the runtime's voice."""
+
+import re
+
+from pydantic_ai.framing import register_tag, wrap
+from pydantic_ai.messages import UserPromptPart
+from pydantic_core import to_json
+
+from outlast.store.inputs import Input, InputKind
+
+BACKGROUND = register_tag("background_result")
+CONTEXT = register_tag("attached_context")
+FILES = register_tag("attached_files")
+NOTICE = register_tag("runtime_notice")
+
+_OWN_TAG = re.compile(r"<(?=\s*/?\s*(?:background_result|attached_context|attached_files|runtime_notice)\b)", re.I)
+
+CONTINUE = "Continue from where you stopped."
+
+
+def escape(text: str) -> str:
+    """Make the runtime's own tags harmless in text from elsewhere; all other markup stays as it was written."""
+    return _OWN_TAG.sub("&lt;", text)
+
+
+def render(given: Input) -> UserPromptPart:
+    """One input as one part of a user-role message."""
+    return UserPromptPart(content=_text(given), timestamp=given.created_at)
+
+
+def notice(text: str) -> UserPromptPart:
+    return UserPromptPart(content=wrap(NOTICE, text))
+
+
+def _text(given: Input) -> str:
+    match given.kind:
+        case InputKind.MESSAGE:
+            return "\n\n".join([escape(given.text), *_attachments(given)])
+        case InputKind.WAKE:
+            return wrap(BACKGROUND, given.text, task_id=given.task_id)
+        case InputKind.SETTLEMENT | InputKind.CONTINUE:
+            return wrap(NOTICE, given.text)
+
+
+def _attachments(given: Input) -> list[str]:
+    blocks: list[str] = []
+    context = given.body.get("context")
+    if context is not None:
+        blocks.append(wrap(CONTEXT, context["content"], url=context.get("url")))
+    files = given.body.get("files")
+    if files:
+        listed = [{key: each[key] for key in ("id", "name", "media_type", "bytes")} for each in files]
+        blocks.append(wrap(FILES, to_json(listed).decode()))
+    return blocks

@@ -1,0 +1,74 @@
+"""Leaving nothing open: what was said is kept, and every call gets a truthful answer in history."""
+
+from typing import Any
+
+from pydantic_ai.messages import ModelRequest, ModelRequestPart, ModelResponse, ToolCallPart, ToolReturnPart
+
+from outlast import ids
+from outlast.calls.hook import CallEnds, Unconfirmed
+from outlast.ids import TaskId
+from outlast.sessions import history
+from outlast.sessions.loop import TurnRun
+from outlast.tools import outcomes
+
+
+async def keep_partial(run: TurnRun) -> None:
+    """What the model had said so far stays; calls it had not finished asking for never ran and are left out."""
+    run.take_written()
+    partial, streaming = run.partial, run.response
+    if partial is None or streaming is None:
+        return
+    streaming.end_all()
+    said = [part for part in partial.parts if not isinstance(part, ToolCallPart) and _says_something(part)]
+    if said:
+        kept = ModelResponse(
+            parts=said, usage=partial.usage, model_name=partial.model_name, timestamp=partial.timestamp
+        )
+        await run.keep(kept)
+
+
+async def settle(run: TurnRun) -> dict[TaskId, Unconfirmed]:
+    """Answer every open call with the next commit. Gives the calls that go on, each under the id of its task."""
+    ends = run.hook.ends if run.hook is not None else CallEnds()
+    owned: dict[TaskId, Unconfirmed] = {}
+    answers: list[ModelRequestPart] = []
+    run.take_written()
+    for call in history.open_calls(run.messages):
+        recorded = run.book.recorded.get(call.tool_call_id)
+        if recorded is not None:
+            answers += recorded.parts
+            continue
+        if call.tool_call_id in ends.unconfirmed:
+            task_id = ids.task_id()
+            owned[task_id] = ends.unconfirmed[call.tool_call_id]
+            text = outcomes.NEVER_CONFIRMED.format(task_id=task_id)
+            part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
+        else:
+            part = _answer(ends, call)
+        await run.log_end(part)
+        answers.append(part)
+    if answers:
+        await run.log.add_message(ModelRequest(parts=answers))
+    return owned
+
+
+async def log_known_ends(run: TurnRun) -> None:
+    """For the next attempt: how those calls ended that ended while this one was leaving."""
+    ends = run.hook.ends if run.hook is not None else CallEnds()
+    run.take_written()
+    for call in history.open_calls(run.messages):
+        call_id = call.tool_call_id
+        if call_id not in run.book.recorded and (call_id in ends.finished or call_id in ends.canceled):
+            await run.log_end(_answer(ends, call))
+
+
+def _answer(ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:
+    if call.tool_call_id in ends.finished:
+        value = ends.finished[call.tool_call_id]
+        return ToolReturnPart(tool_name=call.tool_name, content=value, tool_call_id=call.tool_call_id)
+    text = outcomes.CANCELED if call.tool_call_id in ends.canceled else outcomes.MAY_HAVE_RUN
+    return outcomes.interrupted(call.tool_name, call.tool_call_id, text)
+
+
+def _says_something(part: Any) -> bool:
+    return bool(getattr(part, "content", None))

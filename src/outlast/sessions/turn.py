@@ -1,0 +1,253 @@
+"""The life of a turn as transactions: start, claim, stop, end, and what starts after it.
+
+Every function runs inside one transaction and under the session's lock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from outlast import ids
+from outlast.errors import Conflict, TooManyRequests
+from outlast.events.event import Draft
+from outlast.events.signals import turn_topic
+from outlast.events.types import EventType
+from outlast.ids import SessionId, TurnId, WorkerId
+from outlast.sessions.due import due_at_start
+from outlast.store import events, inputs, messages, turns
+from outlast.store.inputs import Input, InputKind
+from outlast.store.turns import Disposition, Origin, TurnRow, TurnState
+from outlast.store.unit import LockedSession, Unit, Work
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    max_running_per_owner: int = 8
+    max_queued_per_owner: int = 100
+    max_woken: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The attempt a writer belongs to. Every write of a turn is refused once this is no longer it."""
+
+    session_id: SessionId
+    turn_id: TurnId
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's right to run a turn."""
+
+    fence: Fence
+    turn: TurnRow
+    agent: str
+    owner_id: str
+
+
+_END_EVENT = {
+    TurnState.COMPLETED: EventType.TURN_COMPLETED,
+    TurnState.FAILED: EventType.TURN_FAILED,
+    TurnState.STOPPED: EventType.TURN_STOPPED,
+}
+
+
+def start(unit: Unit, session: LockedSession, origin: Origin, *, limits: TurnLimits) -> TurnId:
+    """Make the session's next turn: handed to the engine if its owner has room, else it waits for a place."""
+    admitted, waiting = turns.open_of_owner(unit.connection, session.owner_id)
+    is_admitted = admitted < limits.max_running_per_owner
+    if not is_admitted and origin is Origin.USER and waiting >= limits.max_queued_per_owner:
+        raise TooManyRequests(
+            f"{waiting} turns already wait for a place: wait until some have ended.",
+            limit=limits.max_queued_per_owner,
+        )
+    turn_id = ids.turn_id()
+    data: dict[str, Any] = {"origin": origin.value}
+    if not is_admitted:
+        data["place"] = waiting + 1
+    number = unit.append(session.id, [Draft(EventType.TURN_QUEUED, data, turn_id)])
+    turns.insert(unit, session, turn_id, origin=origin, is_admitted=is_admitted, first_event=number)
+    session.set(turn_id=turn_id, woken_turns=session.woken_turns + 1 if origin is Origin.WAKE else 0)
+    if is_admitted:
+        unit.submit(Work(turn_id, session.owner_id, session.agent))
+    return turn_id
+
+
+def start_if_waiting(unit: Unit, session: LockedSession, *, limits: TurnLimits) -> TurnId | None:
+    """Start the next turn for what waits, unless one is active, the session is held, or it only wakes itself."""
+    if session.turn_id is not None or session.is_held:
+        return None
+    due = due_at_start(inputs.waiting(unit.connection, session.id))
+    if not due:
+        return None
+    is_woken = all(each.kind is InputKind.WAKE for each in due)
+    if is_woken and session.woken_turns >= limits.max_woken:
+        hold(unit, session, "woken_too_often")
+        unit.append(
+            session.id,
+            [
+                Draft(
+                    EventType.SESSION_FLAGGED,
+                    {"reason": "woken_too_often", "woken_turns": session.woken_turns},
+                )
+            ],
+        )
+        return None
+    return start(unit, session, Origin.WAKE if is_woken else Origin.USER, limits=limits)
+
+
+def hold(unit: Unit, session: LockedSession, reason: str) -> None:
+    if not session.is_held:
+        session.set(is_held=True)
+        unit.append(session.id, [Draft(EventType.SESSION_HELD, {"reason": reason})])
+
+
+def release(unit: Unit, session: LockedSession) -> None:
+    if session.is_held:
+        session.set(is_held=False)
+        unit.append(session.id, [Draft(EventType.SESSION_RESUMED, {})])
+
+
+def resume(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits) -> TurnId | None:
+    """End the hold; what waited starts a turn."""
+    session = unit.lock(session_id, owner_id=owner_id)
+    session.set(woken_turns=0)
+    release(unit, session)
+    return session.turn_id or start_if_waiting(unit, session, limits=limits)
+
+
+def retry(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits) -> TurnId:
+    """Go on from the last committed message after a failed or stopped turn."""
+    session = unit.lock(session_id, owner_id=owner_id)
+    if session.turn_id is not None:
+        raise Conflict("A turn is running: there is nothing to retry.")
+    last = turns.last_of(unit.connection, session_id)
+    if last is None or last.state not in (TurnState.FAILED, TurnState.STOPPED):
+        raise Conflict("The last turn did not fail: send a message instead.")
+    release(unit, session)
+    return start(unit, session, Origin.RETRY, limits=limits)
+
+
+def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits) -> TurnId | None:
+    """Ask the active turn to stop and hold the session. A turn that has not begun is stopped here and now."""
+    session = unit.lock(session_id, owner_id=owner_id)
+    turn_id: TurnId | None = session.turn_id
+    if turn_id is None:
+        return None
+    hold(unit, session, "stopped")
+    row = turns.get(unit.connection, turn_id)
+    assert row is not None
+    if row.state is TurnState.QUEUED and row.attempt == 0:
+        turns.move(unit, turn_id, source=TurnState.QUEUED, target=TurnState.STOPPED, attempt=0, stop_reason="user")
+        _ended(unit, session, row, TurnState.STOPPED, {"reason": "user", "usage": row.usage}, limits)
+    else:
+        turns.request_stop(unit, turn_id, "user")
+        unit.signal(turn_topic(turn_id))
+    return turn_id
+
+
+def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
+    """Take a queued turn. None when it is no longer there to take: another worker has it, or it was stopped."""
+    found = turns.get(unit.connection, turn_id)
+    if found is None:
+        return None
+    session = unit.lock(found.session_id)
+    row = turns.get(unit.connection, turn_id)
+    if row is None or row.state is not TurnState.QUEUED:
+        return None
+    attempt = row.attempt + 1
+    moved = turns.move(
+        unit,
+        turn_id,
+        source=TurnState.QUEUED,
+        target=TurnState.RUNNING,
+        attempt=row.attempt,
+        worker_id=worker_id,
+        started_at=unit.now_us,
+    )
+    if moved is not Disposition.MOVED:
+        return None
+    turns.set_values(unit, turn_id, attempt=attempt)
+    data: dict[str, Any] = {"attempt": attempt, "worker_id": worker_id}
+    if attempt == 1:
+        unit.append(session.id, [Draft(EventType.TURN_STARTED, data, turn_id)])
+    else:
+        last = messages.last(unit.connection, session.id)
+        after = max(row.first_event, last.event if last is not None else 0)
+        data["dropped"] = events.drop_parts(unit, session.id, turn_id, after=after)
+        unit.append(session.id, [Draft(EventType.TURN_RESUMED, data, turn_id)])
+    return Claim(Fence(session.id, turn_id, attempt), row, session.agent, session.owner_id)
+
+
+def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
+    """Give a running turn back so that another attempt can claim it."""
+    session = unit.lock(row.session_id)
+    moved = turns.move(
+        unit,
+        row.id,
+        source=TurnState.RUNNING,
+        target=TurnState.QUEUED,
+        attempt=row.attempt,
+        worker_id=None,
+        crashes=row.crashes + has_crashed,
+    )
+    if moved is Disposition.MOVED:
+        unit.submit(Work(row.id, session.owner_id, session.agent))
+        unit.signal(turn_topic(row.id))
+    return moved
+
+
+def end(unit: Unit, fence: Fence, target: TurnState, data: dict[str, Any], *, limits: TurnLimits) -> Disposition:
+    """End a running turn: state, terminal event, session and what comes next in one commit."""
+    session = unit.lock(fence.session_id)
+    row = turns.get(unit.connection, fence.turn_id)
+    if row is None:
+        return Disposition.STALE_ATTEMPT
+    error = turns.encode(data) if target is TurnState.FAILED else None
+    moved = turns.move(unit, fence.turn_id, source=TurnState.RUNNING, target=target, attempt=fence.attempt, error=error)
+    if moved is Disposition.MOVED:
+        _ended(unit, session, row, target, data, limits)
+    return moved
+
+
+def _ended(
+    unit: Unit,
+    session: LockedSession,
+    row: TurnRow,
+    target: TurnState,
+    data: dict[str, Any],
+    limits: TurnLimits,
+) -> None:
+    unit.append(session.id, [Draft(_END_EVENT[target], data, row.id)])
+    session.set(turn_id=None)
+    start_if_waiting(unit, session, limits=limits)
+    if row.is_admitted:
+        _admit_next(unit, row.owner_id, limits)
+
+
+def _admit_next(unit: Unit, owner_id: str, limits: TurnLimits) -> None:
+    """A place became free: hand the owner's next waiting turn to the engine."""
+    admitted, waiting = turns.open_of_owner(unit.connection, owner_id)
+    if waiting == 0 or admitted >= limits.max_running_per_owner:
+        return
+    row = turns.next_to_admit(unit.connection, owner_id)
+    if row is not None:
+        turns.set_values(unit, row.id, admitted_at=unit.now_us)
+        unit.submit(Work(row.id, owner_id, row.agent))
+
+
+def deliver(unit: Unit, fence: Fence, due: Sequence[Input], message: int) -> None:
+    """Mark inputs delivered in the transaction that commits the request they stand in."""
+    inputs.mark_delivered(unit, [each.id for each in due], fence.turn_id, message)
+    unit.append(
+        fence.session_id,
+        [
+            Draft(
+                EventType.INPUT_DELIVERED,
+                {"input_id": each.id, "kind": each.kind, "text": each.text[:2_000], "message": message},
+                fence.turn_id,
+            )
+            for each in due
+        ],
+    )

@@ -1,0 +1,207 @@
+"""The writing side of one attempt: events and messages, batched, in order, each write behind the fence.
+
+Text deltas and call ends wait a few milliseconds to share a commit; whoever commits takes along what
+waits. A database that is gone is waited for: nothing is dropped, and the turn goes on where it was.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import structlog
+from pydantic_ai.messages import ModelMessage
+
+from outlast.errors import AttemptLost, StoreUnavailable
+from outlast.events.event import Draft
+from outlast.events.types import EventType
+from outlast.sessions import history
+from outlast.sessions.turn import Fence
+from outlast.store import messages, turns
+from outlast.store.database import Database, decided
+from outlast.store.files import FileStore
+from outlast.store.spill import pack_object
+from outlast.store.unit import LockedSession, Unit
+from outlast.tools.redact import Secrets
+
+T = TypeVar("T")
+log = structlog.get_logger("outlast.turns")
+
+_DELTA_CHARACTERS = 32 * 1024
+_LONGEST_WAIT = 1.0
+
+
+@dataclass(slots=True)
+class _Delta:
+    """Text of one part that goes out as one event."""
+
+    part: str
+    offset: int
+    texts: list[str]
+    size: int = 0
+
+
+@dataclass(slots=True)
+class _Message:
+    message: ModelMessage
+    body: str
+    drafts: Callable[[int], list[Draft]]
+
+
+_Item = Draft | _Delta | _Message
+
+
+@dataclass(slots=True)
+class TurnLog:
+    """One per attempt. `when_lost` is called once if the attempt turns out to be superseded."""
+
+    database: Database
+    files: FileStore
+    fence: Fence
+    secrets: Secrets
+    coalesce: timedelta
+    when_lost: Callable[[], None]
+    deltas: int = 0
+    written: list[ModelMessage] = field(default_factory=list[ModelMessage])
+    _pending: list[_Item] = field(default_factory=list[_Item])
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _timer: asyncio.TimerHandle | None = None
+    _flushing: asyncio.Task[None] | None = None
+
+    def add(self, type_: EventType, data: dict[str, Any]) -> None:
+        self._pending.append(Draft(type_, data, self.fence.turn_id))
+        self._schedule()
+
+    def add_delta(self, part: str, offset: int, text: str) -> None:
+        """Join the text to what already waits for the same part."""
+        last = self._pending[-1] if self._pending else None
+        if isinstance(last, _Delta) and last.part == part and last.size < _DELTA_CHARACTERS:
+            last.texts.append(text)
+            last.size += len(text)
+            return
+        for start in range(0, len(text), _DELTA_CHARACTERS):
+            piece = text[start : start + _DELTA_CHARACTERS]
+            self._pending.append(_Delta(part, offset + start, [piece], len(piece)))
+        self._schedule()
+
+    async def add_large(self, type_: EventType, data: dict[str, Any]) -> None:
+        """For data that may not fit a row: what is large goes to the file store first."""
+        self.add(type_, await pack_object(self.files, self.fence.session_id, data))
+
+    async def add_message(
+        self, message: ModelMessage, drafts: Callable[[int], list[Draft]] = lambda position: []
+    ) -> None:
+        """Append a message to history with the next commit, followed by the events that tell of it."""
+        body = await history.encode(self.files, self.fence.session_id, message)
+        self._pending.append(_Message(message, body, drafts))
+        self._schedule()
+
+    async def commit(self, name: str, fn: Callable[[Unit], T]) -> T:
+        """Write what waits, then `fn`, in one transaction. Raises `AttemptLost` if this attempt was superseded."""
+        async with self._lock:
+            return await decided(self._commit(name, fn))
+
+    def discard_parts(self) -> None:
+        """Forget what waits of a response that will not be completed: nobody has seen it yet."""
+        parts = (EventType.PART_STARTED, EventType.PART_ENDED)
+        self._pending = [
+            item
+            for item in self._pending
+            if not isinstance(item, _Delta) and not (isinstance(item, Draft) and item.type in parts)
+        ]
+
+    async def flush(self) -> None:
+        await self.commit("flush", lambda unit: None)
+
+    async def close(self) -> None:
+        """Stop writing; what waits is left unwritten (a lost attempt may not write)."""
+        self._pending.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._flushing is not None:
+            await asyncio.wait({self._flushing})
+
+    async def _commit(self, name: str, fn: Callable[[Unit], T]) -> T:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        batch, self._pending = self._pending, []
+
+        def write(unit: Unit) -> T:
+            session = unit.lock(self.fence.session_id)
+            if not turns.holds(unit, self.fence.turn_id, self.fence.attempt):
+                raise AttemptLost("Another attempt of this turn has taken over.")
+            self._write(unit, session, batch)
+            return fn(unit)
+
+        try:
+            result = await self._persist(name, write)
+        except AttemptLost:
+            self.when_lost()
+            raise
+        except BaseException:
+            self._pending = batch + self._pending
+            raise
+        self.deltas += sum(isinstance(item, _Delta) for item in batch)
+        self.written += [item.message for item in batch if isinstance(item, _Message)]
+        return result
+
+    async def _persist(self, name: str, write: Callable[[Unit], T]) -> T:
+        wait = 0.02
+        while True:
+            try:
+                return await self.database.transaction(write, name=name)
+            except StoreUnavailable as exc:
+                if exc.details.get("is_closed"):
+                    raise
+                log.warning("database unavailable: the turn waits", turn_id=self.fence.turn_id, error=str(exc))
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, _LONGEST_WAIT)
+
+    def _write(self, unit: Unit, session: LockedSession, batch: list[_Item]) -> None:
+        drafts: list[Draft] = []
+        for item in batch:
+            if isinstance(item, _Delta):
+                data = {"part": item.part, "offset": item.offset, "text": "".join(item.texts)}
+                drafts.append(self._masked(Draft(EventType.PART_DELTA, data, self.fence.turn_id)))
+            elif isinstance(item, Draft):
+                drafts.append(self._masked(item))
+            else:
+                following = item.drafts(session.last_message + 1)
+                number = unit.append(session.id, [*drafts, *map(self._masked, following)])
+                drafts = []
+                messages.append(
+                    unit,
+                    session,
+                    turn_id=self.fence.turn_id,
+                    kind=item.message.kind,
+                    body=item.body,
+                    event=number,
+                )
+        if drafts:
+            unit.append(session.id, drafts)
+
+    def _masked(self, draft: Draft) -> Draft:
+        data = self.secrets.mask(draft.data)
+        return draft if data is draft.data else Draft(draft.type, data, draft.turn_id, draft.task_id)
+
+    def _schedule(self) -> None:
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self.coalesce.total_seconds(), self._begin_flush)
+
+    def _begin_flush(self) -> None:
+        self._timer = None
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.create_task(self._flush_quietly(), name=f"flush {self.fence.turn_id}")
+        else:
+            self._schedule()
+
+    async def _flush_quietly(self) -> None:
+        try:
+            await self.flush()
+        except AttemptLost:
+            return
+        except Exception as exc:
+            log.warning("flush failed; the next commit tries again", turn_id=self.fence.turn_id, error=repr(exc))

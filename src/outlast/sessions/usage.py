@@ -1,0 +1,25 @@
+"""What a response cost. A price that is not known is said to be unknown, never zero."""
+
+from typing import Any
+
+from pydantic_ai.messages import ModelResponse
+
+
+def usage_of(response: ModelResponse) -> dict[str, Any]:
+    usage = response.usage
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "cost_microdollars": _cost(response),
+    }
+
+
+def _cost(response: ModelResponse) -> int | None:
+    if not response.model_name or not response.provider_name:
+        return None
+    try:
+        return round(response.cost().total_price * 1_000_000)
+    except (LookupError, ValueError):
+        return None

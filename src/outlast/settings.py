@@ -1,0 +1,69 @@
+"""Every limit and default in one place. Settings stop at the composition root: parts get plain values."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Read from arguments first, then from `OUTLAST_*` environment variables, then these defaults."""
+
+    model_config = SettingsConfigDict(env_prefix="OUTLAST_", frozen=True)
+
+    durability: Literal["full", "normal"] = Field(
+        default="full",
+        description="SQLite `synchronous`. `normal` may lose the last commits in a power cut (not in a crash).",
+    )
+    files: str | None = Field(
+        default=None, description="Where large values go: a URL or folder. Default: beside the database."
+    )
+    coalesce: timedelta = Field(
+        default=timedelta(milliseconds=25),
+        description="How long text deltas and call ends wait to share a commit.",
+    )
+    max_turns_per_worker: int = Field(default=64, ge=1, description="Turns one worker runs at once.")
+    max_turns_per_owner: int = Field(default=8, ge=1, description="Turns of one owner that run at once.")
+    max_queued_turns_per_owner: int = Field(default=100, ge=1, description="Turns of one owner that may wait.")
+    max_inbox: int = Field(default=10, ge=1, description="Messages that may wait in one session.")
+    max_busy_messages_per_minute: int = Field(
+        default=30, ge=1, description="Messages a minute that an owner may send to busy sessions."
+    )
+    max_text: int = Field(default=64_000, ge=1, description="Characters in one message.")
+    max_requests_per_turn: int = Field(default=200, ge=1, description="Model requests in one turn.")
+    max_claims: int = Field(default=3, ge=1, description="Claims of a turn whose workers die under it.")
+    max_woken_turns: int = Field(default=20, ge=1, description="Woken turns in a row without a person.")
+    model_idle_timeout: timedelta = Field(
+        default=timedelta(seconds=600), description="Silence of an open model request that ends the turn."
+    )
+    model_retries: int = Field(default=3, ge=0, description="Retries of a transient model error.")
+    model_backoff: timedelta = Field(
+        default=timedelta(seconds=1), description="First wait before such a retry; doubles each time."
+    )
+    stop_grace: timedelta = Field(
+        default=timedelta(milliseconds=800),
+        description="How long Stop waits for calls to confirm their cancel.",
+    )
+    drain: timedelta = Field(
+        default=timedelta(seconds=5), description="How long turns may take to reach a boundary at shutdown."
+    )
+    abandon_after: timedelta = Field(
+        default=timedelta(seconds=10),
+        description="After this, a call that ignores its cancel is reported abandoned.",
+    )
+    context_window: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens of the model's window. Default: what the model's profile says.",
+    )
+    compact_above: float = Field(
+        default=0.75,
+        gt=0,
+        le=1,
+        description="Share of the window above which history is shortened for the model.",
+    )
+    max_reader_lag: int = Field(
+        default=10_000, ge=1, description="Events a following reader may be behind before it is told so."
+    )
+    thread_limit: int = Field(default=128, ge=1, description="Threads for sync tools.")

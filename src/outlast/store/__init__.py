@@ -1,0 +1,1 @@
+"""One database is the only truth: tables, repositories, transactions, files."""

@@ -1,0 +1,107 @@
+"""Events: reading the log page by page, folding ended parts, leaving out what was dropped."""
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+from pydantic_core import from_json, to_json
+
+from outlast.clock import from_microseconds
+from outlast.events.event import Event
+from outlast.events.fold import cut, fold
+from outlast.events.types import EventType
+from outlast.ids import SessionId, TurnId
+from outlast.store.tables import events, sessions
+from outlast.store.unit import Unit
+
+PAGE = 1_000
+_PARTS = (EventType.PART_STARTED.value, EventType.PART_DELTA.value, EventType.PART_ENDED.value)
+
+_AFTER = (
+    sa.select(events)
+    .where(events.c.session_id == sa.bindparam("session"), events.c.number > sa.bindparam("after"))
+    .order_by(events.c.number)
+    .limit(sa.bindparam("limit"))
+)
+_BOUNDS = sa.select(sessions.c.first_event, sessions.c.last_event).where(sessions.c.id == sa.bindparam("session"))
+
+
+def from_row(row: sa.RowMapping) -> Event:
+    return Event(
+        session_id=SessionId(row["session_id"]),
+        number=row["number"],
+        type=row["type"],
+        at=from_microseconds(row["at"]),
+        data=from_json(row["data"]),
+        turn_id=row["turn_id"],
+        task_id=row["task_id"],
+    )
+
+
+def page(connection: sa.Connection, session_id: SessionId, after: int, limit: int = PAGE) -> list[Event]:
+    """The next events after a number. One that was folded over that number gives only its rest."""
+    rows = connection.execute(_AFTER, {"session": session_id, "after": after, "limit": min(limit, PAGE)})
+    return [cut(from_row(row), after) for row in rows.mappings()]
+
+
+def bounds(connection: sa.Connection, session_id: SessionId) -> tuple[int, int] | None:
+    """The first number that is kept and the last one given; None when there is no such session."""
+    row = connection.execute(_BOUNDS, {"session": session_id}).first()
+    return None if row is None else (row.first_event, row.last_event)
+
+
+def of_turn(
+    connection: sa.Connection, session_id: SessionId, turn_id: TurnId, types: Collection[str], *, after: int
+) -> list[Event]:
+    rows = connection.execute(
+        sa.select(events)
+        .where(
+            events.c.session_id == session_id,
+            events.c.number > after,
+            events.c.turn_id == turn_id,
+            events.c.type.in_(types),
+        )
+        .order_by(events.c.number)
+    )
+    return [from_row(row) for row in rows.mappings()]
+
+
+def drop_parts(unit: Unit, session_id: SessionId, turn_id: TurnId, *, after: int) -> list[str]:
+    """Leave a lost partial response out of every replay from now on. Gives the ids of its parts."""
+    lost = of_turn(unit.connection, session_id, turn_id, _PARTS, after=after)
+    if lost:
+        unit.connection.execute(
+            sa.delete(events).where(
+                events.c.session_id == session_id,
+                events.c.number > after,
+                events.c.turn_id == turn_id,
+                events.c.type.in_(_PARTS),
+            )
+        )
+    return list(dict.fromkeys(event.data["part"] for event in lost))
+
+
+def fold_parts(unit: Unit, session_id: SessionId, turn_id: TurnId, *, after: int) -> int:
+    """Fold the deltas of a turn's ended parts. Gives how many rows that saved."""
+    types = (EventType.PART_DELTA.value, EventType.PART_ENDED.value)
+    found = of_turn(unit.connection, session_id, turn_id, types, after=after)
+    ended = {event.data["part"] for event in found if event.type == EventType.PART_ENDED}
+    deltas = [event for event in found if event.type == EventType.PART_DELTA and event.data["part"] in ended]
+    saved = 0
+    for group in fold(deltas):
+        gone = [number for number in group.replaces if number != group.event.number]
+        unit.connection.execute(sa.delete(events).where(events.c.session_id == session_id, events.c.number.in_(gone)))
+        unit.connection.execute(
+            sa.update(events)
+            .where(events.c.session_id == session_id, events.c.number == group.event.number)
+            .values(data=to_json(group.event.data).decode())
+        )
+        saved += len(gone)
+    return saved
+
+
+def trim(unit: Unit, session_id: SessionId, *, before: int) -> None:
+    """Forget events below a number. Readers that ask for them are told what is still there."""
+    session = unit.lock(session_id)
+    first = min(max(before, session.first_event), session.last_event + 1)
+    unit.connection.execute(sa.delete(events).where(events.c.session_id == session_id, events.c.number < first))
+    session.set(first_event=first)

@@ -1,0 +1,171 @@
+"""Inputs: what was sent to a session, from acceptance on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic_core import from_json, to_json
+
+from outlast.clock import from_microseconds
+from outlast.ids import InputId, SessionId, TaskId, TurnId
+from outlast.store.tables import inputs
+from outlast.store.unit import LockedSession, Unit
+
+
+class InputKind(StrEnum):
+    MESSAGE = "message"
+    WAKE = "wake"
+    SETTLEMENT = "settlement"
+    CONTINUE = "continue"
+
+
+class Mode(StrEnum):
+    """What a message wants when the session is busy."""
+
+    STEER = "steer"
+    QUEUE = "queue"
+    INTERRUPT = "interrupt"
+    REJECT = "reject"
+
+
+class InputState(StrEnum):
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One thing sent to a session. `message` is the position in history at which the model saw it."""
+
+    id: InputId
+    session_id: SessionId
+    sequence: int
+    kind: InputKind
+    mode: Mode
+    state: InputState
+    text: str
+    created_at: datetime
+    body: dict[str, Any] = field(default_factory=dict[str, Any])
+    task_id: TaskId | None = None
+    turn_id: TurnId | None = None
+    message: int | None = None
+
+
+def from_row(row: sa.RowMapping) -> Input:
+    return Input(
+        id=InputId(row["id"]),
+        session_id=SessionId(row["session_id"]),
+        sequence=row["sequence"],
+        kind=InputKind(row["kind"]),
+        mode=Mode(row["mode"]),
+        state=InputState(row["state"]),
+        text=row["text"],
+        created_at=from_microseconds(row["created_at"]),
+        body=from_json(row["body"]),
+        task_id=row["task_id"],
+        turn_id=row["turn_id"],
+        message=row["message"],
+    )
+
+
+_WAITING = (
+    sa.select(inputs)
+    .where(inputs.c.session_id == sa.bindparam("session"), inputs.c.state == InputState.WAITING.value)
+    .order_by(inputs.c.sequence)
+)
+_GET = sa.select(inputs).where(inputs.c.session_id == sa.bindparam("session"), inputs.c.id == sa.bindparam("id"))
+_BY_KEY = sa.select(inputs).where(
+    inputs.c.session_id == sa.bindparam("session"), inputs.c.idempotency_key == sa.bindparam("key")
+)
+_INSERT = sa.insert(inputs)
+
+
+def waiting(connection: sa.Connection, session_id: SessionId) -> list[Input]:
+    """In the order in which they were accepted."""
+    return [from_row(row) for row in connection.execute(_WAITING, {"session": session_id}).mappings()]
+
+
+def get(connection: sa.Connection, session_id: SessionId, input_id: InputId) -> Input | None:
+    row = connection.execute(_GET, {"session": session_id, "id": input_id}).mappings().first()
+    return None if row is None else from_row(row)
+
+
+def by_key(connection: sa.Connection, session_id: SessionId, key: str) -> Input | None:
+    row = connection.execute(_BY_KEY, {"session": session_id, "key": key}).mappings().first()
+    return None if row is None else from_row(row)
+
+
+def insert(
+    unit: Unit,
+    session: LockedSession,
+    input_id: InputId,
+    *,
+    kind: InputKind,
+    mode: Mode,
+    text: str,
+    body: dict[str, Any],
+    idempotency_key: str | None = None,
+    task_id: TaskId | None = None,
+    was_busy: bool,
+) -> Input:
+    sequence = session.next("last_input")
+    row = {
+        "id": input_id,
+        "session_id": session.id,
+        "owner_id": session.owner_id,
+        "sequence": sequence,
+        "kind": kind.value,
+        "mode": mode.value,
+        "state": InputState.WAITING.value,
+        "text": text,
+        "body": to_json(body).decode(),
+        "idempotency_key": idempotency_key,
+        "task_id": task_id,
+        "was_busy": was_busy,
+        "turn_id": None,
+        "message": None,
+        "created_at": unit.now_us,
+        "delivered_at": None,
+    }
+    unit.connection.execute(_INSERT, row)
+    return Input(
+        input_id,
+        SessionId(session.id),
+        sequence,
+        kind,
+        mode,
+        InputState.WAITING,
+        text,
+        unit.now,
+        body,
+        task_id,
+    )
+
+
+def mark_delivered(unit: Unit, ids: Sequence[InputId], turn_id: TurnId, message: int) -> None:
+    """Only in the transaction that commits the request which contains them."""
+    unit.connection.execute(
+        sa.update(inputs)
+        .where(inputs.c.id.in_(ids), inputs.c.state == InputState.WAITING.value)
+        .values(state=InputState.DELIVERED.value, turn_id=turn_id, message=message, delivered_at=unit.now_us)
+    )
+
+
+def change_text(unit: Unit, input_id: InputId, text: str) -> None:
+    unit.connection.execute(sa.update(inputs).where(inputs.c.id == input_id).values(text=text))
+
+
+def mark_removed(unit: Unit, input_id: InputId) -> None:
+    unit.connection.execute(sa.update(inputs).where(inputs.c.id == input_id).values(state=InputState.REMOVED.value))
+
+
+def busy_messages_since(connection: sa.Connection, owner_id: str, since_us: int) -> int:
+    return connection.execute(
+        sa.select(sa.func.count())
+        .select_from(inputs)
+        .where(inputs.c.owner_id == owner_id, inputs.c.created_at > since_us, inputs.c.was_busy)
+    ).scalar_one()

@@ -1,0 +1,60 @@
+"""Messages: a session's history, append-only. Bodies are pydantic-ai messages as JSON."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from outlast.ids import SessionId, TurnId
+from outlast.store.tables import messages
+from outlast.store.unit import LockedSession, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    position: int
+    turn_id: TurnId | None
+    kind: str
+    body: str
+    event: int
+
+
+_ALL = (
+    sa.select(messages.c.position, messages.c.turn_id, messages.c.kind, messages.c.body, messages.c.event)
+    .where(messages.c.session_id == sa.bindparam("session"), messages.c.position > sa.bindparam("after"))
+    .order_by(messages.c.position)
+    .limit(sa.bindparam("limit"))
+)
+_INSERT = sa.insert(messages)
+
+
+def page(connection: sa.Connection, session_id: SessionId, *, after: int = 0, limit: int = 1_000) -> list[MessageRow]:
+    found = connection.execute(_ALL, {"session": session_id, "after": after, "limit": limit})
+    return [MessageRow(*row) for row in found]
+
+
+def last(connection: sa.Connection, session_id: SessionId) -> MessageRow | None:
+    row = connection.execute(
+        sa.select(messages.c.position, messages.c.turn_id, messages.c.kind, messages.c.body, messages.c.event)
+        .where(messages.c.session_id == session_id)
+        .order_by(messages.c.position.desc())
+        .limit(1)
+    ).first()
+    return None if row is None else MessageRow(*row)
+
+
+def append(unit: Unit, session: LockedSession, *, turn_id: TurnId | None, kind: str, body: str, event: int) -> int:
+    """Append one message; gives its position. `event` is the last number of the log that belongs to it."""
+    position = session.next("last_message")
+    unit.connection.execute(
+        _INSERT,
+        {
+            "session_id": session.id,
+            "position": position,
+            "turn_id": turn_id,
+            "kind": kind,
+            "body": body,
+            "event": event,
+            "created_at": unit.now_us,
+        },
+    )
+    return position

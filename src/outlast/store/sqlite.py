@@ -1,0 +1,197 @@
+"""SQLite: one writer thread with one connection, readers with their own.
+
+Writers that wait together share one commit, each in a savepoint of its own: one that fails takes
+nothing of the others with it, and nobody hears "done" before the commit is on disk.
+"""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy import exc as exc_types
+from sqlalchemy.pool import NullPool
+
+from outlast.clock import Clock
+from outlast.errors import OutlastError, StoreUnavailable
+from outlast.store.database import CommitWatcher, decided
+from outlast.store.unit import Outbox, SilentOutbox, Unit
+
+T = TypeVar("T")
+
+_SHARE = 128
+_READERS = 4
+
+
+@dataclass(slots=True)
+class _Job:
+    fn: Callable[[Unit], Any]
+    name: str
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    unit: Unit | None = None
+    result: Any = None
+    error: BaseException | None = None
+
+    def settle(self, outbox: Outbox) -> None:
+        """On the event loop: tell the engine and the readers, then whoever waits."""
+        if self.error is None and self.unit is not None:
+            outbox.deliver(self.unit.committed)
+        if self.future.done():
+            return
+        if self.error is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(self.error)
+
+
+def make_engine(path: Path, *, durability: str) -> sa.Engine:
+    engine = sa.create_engine(
+        f"sqlite:///{path}",
+        poolclass=NullPool,
+        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": 10},
+    )
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: sqlite3.Connection, _: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {durability}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("PRAGMA cache_size = -16000")
+
+    return engine
+
+
+class SqliteDatabase:
+    def __init__(self, path: Path, *, clock: Clock, durability: str = "full") -> None:
+        self.path = path
+        self.watcher: CommitWatcher | None = None
+        self._clock = clock
+        self._engine = make_engine(path, durability=durability)
+        self._outbox: Outbox = SilentOutbox()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="outlast-read")
+        self._reading = threading.local()
+        self._read_connections: list[sa.Connection] = []
+        self._writer = threading.Thread(target=self._write, name="outlast-write", daemon=True)
+        self._closed = False
+        self._writer.start()
+
+    def attach(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+
+    async def transaction(self, fn: Callable[[Unit], T], *, name: str) -> T:
+        if self._closed:
+            raise StoreUnavailable("The database is closed.", is_closed=True)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(_Job(fn, name, loop, future))
+        return await decided(future)
+
+    async def read(self, fn: Callable[[sa.Connection], T]) -> T:
+        if self._closed:
+            raise StoreUnavailable("The database is closed.", is_closed=True)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, fn)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        await asyncio.to_thread(self._writer.join)
+        self._readers.shutdown(wait=True)
+        for connection in self._read_connections:
+            connection.close()
+        self._engine.dispose()
+
+    def _read(self, fn: Callable[[sa.Connection], T]) -> T:
+        connection: sa.Connection | None = getattr(self._reading, "connection", None)
+        try:
+            if connection is None:
+                connection = self._reading.connection = self._engine.connect()
+                self._read_connections.append(connection)
+            with connection.begin():
+                connection.exec_driver_sql("BEGIN")
+                return fn(connection)
+        except exc_types.DBAPIError as exc:
+            raise translate(exc) from exc
+
+    def _write(self) -> None:
+        connection: sa.Connection | None = None
+        stopping = False
+        while not stopping:
+            job = self._jobs.get()
+            if job is None:
+                break
+            batch = [job]
+            while len(batch) < _SHARE:
+                try:
+                    more = self._jobs.get_nowait()
+                except queue.Empty:
+                    break
+                if more is None:
+                    stopping = True
+                    break
+                batch.append(more)
+            try:
+                connection = connection or self._engine.connect()
+                self._commit(connection, batch)
+            except BaseException as exc:
+                error = translate(exc) if isinstance(exc, exc_types.DBAPIError) else exc
+                for each in batch:
+                    each.error = each.error or error
+                connection = _discard(connection)
+            for each in batch:
+                each.loop.call_soon_threadsafe(each.settle, self._outbox)
+        _discard(connection)
+
+    def _commit(self, connection: sa.Connection, batch: list[_Job]) -> None:
+        """All that succeed in one commit. Raises only if the commit itself failed, and then nothing stands."""
+        with connection.begin():
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            for job in batch:
+                self._run(connection, job)
+            self._watch(batch, "before")
+        self._watch(batch, "after")
+
+    def _run(self, connection: sa.Connection, job: _Job) -> None:
+        connection.exec_driver_sql("SAVEPOINT job")
+        unit = Unit(connection, self._clock.now())
+        try:
+            job.result = job.fn(unit)
+            unit.flush(self._outbox)
+        except BaseException as exc:
+            connection.exec_driver_sql("ROLLBACK TO job")
+            job.error = translate(exc) if isinstance(exc, exc_types.DBAPIError) else exc
+        else:
+            job.unit = unit
+        connection.exec_driver_sql("RELEASE job")
+
+    def _watch(self, batch: list[_Job], moment: Any) -> None:
+        if self.watcher is not None:
+            for job in batch:
+                if job.error is None:
+                    self.watcher(job.name, moment)
+
+
+def _discard(connection: sa.Connection | None) -> None:
+    if connection is not None:
+        connection.invalidate()
+        connection.close()
+
+
+def translate(exc: BaseException) -> BaseException:
+    """A foreign store error as ours: what the database could not do, it may be able to do later."""
+    if isinstance(exc, (exc_types.OperationalError, exc_types.InterfaceError, exc_types.InternalError)):
+        error: OutlastError = StoreUnavailable("The database did not take the change; nothing was lost. Try again.")
+        error.__cause__ = exc
+        return error
+    return exc

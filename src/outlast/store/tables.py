@@ -1,0 +1,176 @@
+"""The tables, the same on SQLite and PostgreSQL. Instants are microseconds, structured values JSON text."""
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_N_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _instant(name: str, *, nullable: bool = False) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger, nullable=nullable)
+
+
+def _session_id() -> sa.Column[str]:
+    return sa.Column("session_id", sa.Text, sa.ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False)
+
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("owner_id", sa.Text, nullable=False),
+    sa.Column("parent_id", sa.Text),
+    sa.Column("agent", sa.Text, nullable=False),
+    sa.Column("model", sa.Text),
+    sa.Column("title", sa.Text),
+    sa.Column("metadata", sa.Text, nullable=False),
+    sa.Column("turn_id", sa.Text),
+    sa.Column("is_held", sa.Boolean, nullable=False),
+    sa.Column("woken_turns", sa.Integer, nullable=False),
+    sa.Column("first_event", sa.BigInteger, nullable=False),
+    sa.Column("last_event", sa.BigInteger, nullable=False),
+    sa.Column("last_message", sa.Integer, nullable=False),
+    sa.Column("last_input", sa.Integer, nullable=False),
+    _instant("created_at"),
+    _instant("updated_at"),
+    sa.Index("ix_sessions_owner_id_updated_at", "owner_id", "updated_at"),
+)
+
+inputs = sa.Table(
+    "inputs",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _session_id(),
+    sa.Column("owner_id", sa.Text, nullable=False),
+    sa.Column("sequence", sa.Integer, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("mode", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("idempotency_key", sa.Text),
+    sa.Column("task_id", sa.Text),
+    sa.Column("was_busy", sa.Boolean, nullable=False),
+    sa.Column("turn_id", sa.Text),
+    sa.Column("message", sa.Integer),
+    _instant("created_at"),
+    _instant("delivered_at", nullable=True),
+    sa.UniqueConstraint("session_id", "idempotency_key"),
+    sa.Index("ix_inputs_session_id_state", "session_id", "state"),
+    sa.Index("ix_inputs_owner_id_created_at", "owner_id", "created_at"),
+)
+
+turns = sa.Table(
+    "turns",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _session_id(),
+    sa.Column("owner_id", sa.Text, nullable=False),
+    sa.Column("agent", sa.Text, nullable=False),
+    sa.Column("origin", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("crashes", sa.Integer, nullable=False),
+    sa.Column("worker_id", sa.Text),
+    sa.Column("model", sa.Text),
+    sa.Column("first_event", sa.BigInteger, nullable=False),
+    sa.Column("requests", sa.Integer, nullable=False),
+    sa.Column("usage", sa.Text, nullable=False),
+    sa.Column("error", sa.Text),
+    sa.Column("stop_reason", sa.Text),
+    _instant("stop_requested_at", nullable=True),
+    _instant("admitted_at", nullable=True),
+    _instant("created_at"),
+    _instant("started_at", nullable=True),
+    _instant("ended_at", nullable=True),
+    sa.Index("ix_turns_session_id", "session_id"),
+    sa.Index(
+        "ix_turns_open",
+        "owner_id",
+        "id",
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    ),
+    sa.Index(
+        "uq_turns_one_running_per_session",
+        "session_id",
+        unique=True,
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    ),
+)
+
+messages = sa.Table(
+    "messages",
+    metadata,
+    _session_id(),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("turn_id", sa.Text),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("event", sa.BigInteger, nullable=False),
+    _instant("created_at"),
+    sa.PrimaryKeyConstraint("session_id", "position"),
+    sqlite_with_rowid=False,
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    _session_id(),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    _instant("at"),
+    sa.Column("turn_id", sa.Text),
+    sa.Column("task_id", sa.Text),
+    sa.Column("data", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("session_id", "number"),
+    sqlite_with_rowid=False,
+)
+
+tasks = sa.Table(
+    "tasks",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    _session_id(),
+    sa.Column("owner_id", sa.Text, nullable=False),
+    sa.Column("turn_id", sa.Text),
+    sa.Column("call_id", sa.Text),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("tool", sa.Text),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("spec", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text),
+    sa.Column("progress", sa.Text),
+    sa.Column("result", sa.Text),
+    sa.Column("error", sa.Text),
+    sa.Column("late_outcome", sa.Text),
+    sa.Column("wake", sa.Text, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("worker_id", sa.Text),
+    _instant("deadline_at", nullable=True),
+    _instant("cancel_requested_at", nullable=True),
+    _instant("created_at"),
+    _instant("started_at", nullable=True),
+    _instant("ended_at", nullable=True),
+    sa.Index("ix_tasks_session_id_state", "session_id", "state"),
+    sa.Index("ix_tasks_worker_id", "worker_id"),
+)
+
+workers = sa.Table(
+    "workers",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    _instant("started_at"),
+    _instant("seen_at"),
+)

@@ -1,0 +1,244 @@
+"""Turns: rows, and the compare-and-set moves between their states."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic_core import from_json, to_json
+
+from outlast.clock import from_microseconds
+from outlast.ids import OwnerId, SessionId, TurnId, WorkerId
+from outlast.store.tables import turns
+from outlast.store.unit import LockedSession, Unit
+
+
+class TurnState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+MOVES: Mapping[TurnState, frozenset[TurnState]] = {
+    TurnState.QUEUED: frozenset({TurnState.RUNNING, TurnState.STOPPED}),
+    TurnState.RUNNING: frozenset({TurnState.QUEUED, TurnState.COMPLETED, TurnState.FAILED, TurnState.STOPPED}),
+    TurnState.COMPLETED: frozenset(),
+    TurnState.FAILED: frozenset(),
+    TurnState.STOPPED: frozenset(),
+}
+ENDED = frozenset(state for state, onward in MOVES.items() if not onward)
+
+
+class Origin(StrEnum):
+    """Who or what started a turn."""
+
+    USER = "user"
+    WAKE = "wake"
+    SCHEDULE = "schedule"
+    PARENT = "parent"
+    API = "api"
+    BOT = "bot"
+    RETRY = "retry"
+
+
+class Disposition(StrEnum):
+    """The answer to a move: races are answers, not exceptions."""
+
+    MOVED = "moved"
+    ALREADY_THERE = "already_there"
+    STALE_ATTEMPT = "stale_attempt"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    id: TurnId
+    session_id: SessionId
+    owner_id: OwnerId
+    agent: str
+    origin: Origin
+    state: TurnState
+    attempt: int
+    crashes: int
+    worker_id: WorkerId | None
+    model: str | None
+    first_event: int
+    requests: int
+    usage: dict[str, Any]
+    error: dict[str, Any] | None
+    stop_reason: str | None
+    stop_requested_at: datetime | None
+    is_admitted: bool
+    created_at: datetime
+    ended_at: datetime | None
+
+
+def from_row(row: sa.RowMapping) -> TurnRow:
+    return TurnRow(
+        id=TurnId(row["id"]),
+        session_id=SessionId(row["session_id"]),
+        owner_id=OwnerId(row["owner_id"]),
+        agent=row["agent"],
+        origin=Origin(row["origin"]),
+        state=TurnState(row["state"]),
+        attempt=row["attempt"],
+        crashes=row["crashes"],
+        worker_id=row["worker_id"],
+        model=row["model"],
+        first_event=row["first_event"],
+        requests=row["requests"],
+        usage=from_json(row["usage"]),
+        error=None if row["error"] is None else from_json(row["error"]),
+        stop_reason=row["stop_reason"],
+        stop_requested_at=_instant(row["stop_requested_at"]),
+        is_admitted=row["admitted_at"] is not None,
+        created_at=from_microseconds(row["created_at"]),
+        ended_at=_instant(row["ended_at"]),
+    )
+
+
+def _instant(value: int | None) -> datetime | None:
+    return None if value is None else from_microseconds(value)
+
+
+_GET = sa.select(turns).where(turns.c.id == sa.bindparam("id"))
+_INSERT = sa.insert(turns)
+_FENCE = sa.select(turns.c.attempt, turns.c.state, turns.c.stop_requested_at).where(turns.c.id == sa.bindparam("id"))
+
+
+def get(connection: sa.Connection, turn_id: TurnId) -> TurnRow | None:
+    row = connection.execute(_GET, {"id": turn_id}).mappings().first()
+    return None if row is None else from_row(row)
+
+
+def last_of(connection: sa.Connection, session_id: SessionId) -> TurnRow | None:
+    row = (
+        connection.execute(
+            sa.select(turns).where(turns.c.session_id == session_id).order_by(turns.c.first_event.desc()).limit(1)
+        )
+        .mappings()
+        .first()
+    )
+    return None if row is None else from_row(row)
+
+
+def insert(
+    unit: Unit,
+    session: LockedSession,
+    turn_id: TurnId,
+    *,
+    origin: Origin,
+    is_admitted: bool,
+    first_event: int,
+) -> None:
+    unit.connection.execute(
+        _INSERT,
+        {
+            "id": turn_id,
+            "session_id": session.id,
+            "owner_id": session.owner_id,
+            "agent": session.agent,
+            "origin": origin.value,
+            "state": TurnState.QUEUED.value,
+            "attempt": 0,
+            "crashes": 0,
+            "worker_id": None,
+            "model": session.model,
+            "first_event": first_event,
+            "requests": 0,
+            "usage": "{}",
+            "error": None,
+            "stop_reason": None,
+            "stop_requested_at": None,
+            "admitted_at": unit.now_us if is_admitted else None,
+            "created_at": unit.now_us,
+            "started_at": None,
+            "ended_at": None,
+        },
+    )
+
+
+def holds(unit: Unit, turn_id: TurnId, attempt: int) -> bool:
+    """Whether this attempt is still the one that may write: the fence of every write of a turn."""
+    row = unit.connection.execute(_FENCE, {"id": turn_id}).first()
+    return row is not None and row.attempt == attempt and row.state == TurnState.RUNNING.value
+
+
+def move(
+    unit: Unit, turn_id: TurnId, *, source: TurnState, target: TurnState, attempt: int, **values: Any
+) -> Disposition:
+    """Compare-and-set on state and attempt."""
+    assert target in MOVES[source], f"{source} -> {target} is not a move"
+    if target in ENDED:
+        values["ended_at"] = unit.now_us
+    done = unit.connection.execute(
+        sa.update(turns)
+        .where(turns.c.id == turn_id, turns.c.state == source.value, turns.c.attempt == attempt)
+        .values(state=target.value, **values)
+    )
+    if done.rowcount == 1:
+        return Disposition.MOVED
+    current = get(unit.connection, turn_id)
+    if current is not None and current.state == target and current.attempt == attempt:
+        return Disposition.ALREADY_THERE
+    return Disposition.STALE_ATTEMPT
+
+
+def set_values(unit: Unit, turn_id: TurnId, **values: Any) -> None:
+    unit.connection.execute(sa.update(turns).where(turns.c.id == turn_id).values(**values))
+
+
+def request_stop(unit: Unit, turn_id: TurnId, reason: str) -> None:
+    unit.connection.execute(
+        sa.update(turns)
+        .where(turns.c.id == turn_id, turns.c.stop_requested_at.is_(None))
+        .values(stop_requested_at=unit.now_us, stop_reason=reason)
+    )
+
+
+def encode(value: Any) -> str:
+    return to_json(value).decode()
+
+
+def open_of_owner(connection: sa.Connection, owner_id: str) -> tuple[int, int]:
+    """How many of an owner's turns are admitted (running, or handed to the engine), and how many wait."""
+    row = connection.execute(_COUNT_OPEN, {"owner": owner_id}).one()
+    return row.admitted, row.total - row.admitted
+
+
+def next_to_admit(connection: sa.Connection, owner_id: str) -> TurnRow | None:
+    row = connection.execute(_NEXT, {"owner": owner_id}).mappings().first()
+    return None if row is None else from_row(row)
+
+
+def running_without(connection: sa.Connection, alive: WorkerId) -> list[TurnRow]:
+    """Turns whose worker is not this one: on one machine, those workers are dead."""
+    rows = connection.execute(
+        sa.select(turns).where(
+            turns.c.state == TurnState.RUNNING.value, turns.c.ended_at.is_(None), turns.c.worker_id != alive
+        )
+    )
+    return [from_row(row) for row in rows.mappings()]
+
+
+def queued_and_admitted(connection: sa.Connection) -> list[TurnRow]:
+    rows = connection.execute(
+        sa.select(turns)
+        .where(
+            turns.c.state == TurnState.QUEUED.value,
+            turns.c.ended_at.is_(None),
+            turns.c.admitted_at.is_not(None),
+        )
+        .order_by(turns.c.id)
+    )
+    return [from_row(row) for row in rows.mappings()]
+
+
+_OPEN = (turns.c.owner_id == sa.bindparam("owner"), turns.c.ended_at.is_(None))
+_COUNT_OPEN = sa.select(sa.func.count(turns.c.admitted_at).label("admitted"), sa.func.count().label("total")).where(
+    *_OPEN
+)
+_NEXT = sa.select(turns).where(*_OPEN, turns.c.admitted_at.is_(None)).order_by(turns.c.id).limit(1)

@@ -1,0 +1,153 @@
+"""The unit of work: one transaction's connection, clock, locked sessions, events, work and signals.
+
+Events and work go into the same commit as the state they tell of; signals are sent after it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+from pydantic_core import to_json
+
+from outlast.clock import to_microseconds
+from outlast.errors import NotFound
+from outlast.events.event import Draft, Event
+from outlast.ids import SessionId, TurnId
+from outlast.store import tables
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something for the engine to start: one attempt of a turn."""
+
+    turn_id: TurnId
+    owner_id: str
+    agent: str
+
+
+@dataclass(slots=True)
+class Committed:
+    """What a commit made true, handed on after it: lose it and nothing but time is lost."""
+
+    events: list[Event] = field(default_factory=list[Event])
+    work: list[Work] = field(default_factory=list[Work])
+    signals: list[str] = field(default_factory=list[str])
+
+
+class Outbox(Protocol):
+    """Where a unit's work and signals go."""
+
+    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
+        """Inside the transaction, before its commit."""
+        ...
+
+    def deliver(self, committed: Committed) -> None:
+        """On the event loop, after the commit."""
+        ...
+
+
+class SilentOutbox:
+    """No engine and no readers in this process; whoever looks at the rows finds everything."""
+
+    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
+        return
+
+    def deliver(self, committed: Committed) -> None:
+        return
+
+
+class LockedSession:
+    """A session's row, locked until the commit. Set attributes through `set`; they are written once."""
+
+    def __init__(self, row: dict[Any, Any]) -> None:
+        self._row = row
+        self.changes: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._row[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def set(self, **values: Any) -> None:
+        self._row.update(values)
+        self.changes.update(values)
+
+    def next(self, counter: str, by: int = 1) -> int:
+        """The next number of a counter column of this session."""
+        value = self._row[counter] + by
+        self.set(**{counter: value})
+        return value
+
+
+class Unit:
+    """One transaction. Repositories take it, or its `connection`; it lives on one thread and is not kept."""
+
+    def __init__(self, connection: sa.Connection, now: datetime) -> None:
+        self.connection = connection
+        self.now = now
+        self.now_us = to_microseconds(now)
+        self.committed = Committed()
+        self._locked: dict[SessionId, LockedSession] = {}
+        self._rows: list[dict[str, Any]] = []
+
+    def lock(self, session_id: SessionId, *, owner_id: str | None = None) -> LockedSession:
+        """Lock the session first, before anything is read in order to decide.
+
+        Another owner's id and an unknown id raise the same `NotFound`.
+        """
+        session = self._locked.get(session_id)
+        if session is None:
+            statement = _LOCK if owner_id is None else _LOCK_OWNED
+            row = self.connection.execute(statement, {"id": session_id, "owner": owner_id}).mappings().first()
+            if row is None:
+                raise NotFound("There is no such session.", id=session_id)
+            session = self._locked[session_id] = LockedSession(dict(row))
+        return session
+
+    def append(self, session_id: SessionId, drafts: Sequence[Draft]) -> int:
+        """Number the events, in order; they are written at the end of this transaction. Gives the last number."""
+        session = self.lock(session_id)
+        number: int = session.last_event
+        for draft in drafts:
+            number += 1
+            self._rows.append(
+                {
+                    "session_id": session_id,
+                    "number": number,
+                    "type": draft.type.value,
+                    "at": self.now_us,
+                    "turn_id": draft.turn_id,
+                    "task_id": draft.task_id,
+                    "data": to_json(draft.data).decode(),
+                }
+            )
+            self.committed.events.append(
+                Event(session_id, number, draft.type.value, self.now, draft.data, draft.turn_id, draft.task_id)
+            )
+        session.set(last_event=number)
+        return number
+
+    def submit(self, work: Work) -> None:
+        self.committed.work.append(work)
+
+    def signal(self, topic: str) -> None:
+        self.committed.signals.append(topic)
+
+    def flush(self, outbox: Outbox) -> None:
+        """Write what was collected: the last statements before the commit."""
+        for session_id, session in self._locked.items():
+            if session.changes:
+                values = {**session.changes, "updated_at": self.now_us}
+                self.connection.execute(sa.update(tables.sessions).where(tables.sessions.c.id == session_id), values)
+        if self._rows:
+            self.connection.execute(_INSERT_EVENTS, self._rows)
+        if self.committed.work:
+            outbox.enqueue(self.connection, self.committed.work)
+
+
+_LOCK = sa.select(tables.sessions).where(tables.sessions.c.id == sa.bindparam("id")).with_for_update()
+_LOCK_OWNED = _LOCK.where(tables.sessions.c.owner_id == sa.bindparam("owner"))
+_INSERT_EVENTS = sa.insert(tables.events)

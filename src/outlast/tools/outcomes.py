@@ -1,0 +1,92 @@
+"""What a call came to, in a form that the model, the log and the next process all see alike."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import structlog
+from pydantic_ai import ToolReturn
+from pydantic_ai.exceptions import (
+    ApprovalRequired,
+    CallDeferred,
+    ModelRetry,
+    SkipToolExecution,
+    ToolFailed,
+    ToolFailedError,
+    ToolRetryError,
+)
+from pydantic_ai.messages import BinaryContent, FileUrl, ToolReturnPart
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from outlast.ids import reference_id
+from outlast.tools.redact import error_chain
+
+log = structlog.get_logger("outlast.calls")
+
+PASSED_ON = (
+    ToolRetryError,
+    ToolFailedError,
+    ToolFailed,
+    ModelRetry,
+    CallDeferred,
+    ApprovalRequired,
+    SkipToolExecution,
+)
+"""What pydantic-ai itself turns into an answer for the model."""
+
+MAY_HAVE_RUN = (
+    "This call was running when its process ended. It may or may not have taken effect, and it was not run "
+    "again. Check before you repeat it."
+)
+CANCELED = "This call was cancelled before it finished. Some of its effects may have happened."
+NEVER_CONFIRMED = (
+    "The turn was stopped while this call ran. It was asked to cancel and has not confirmed: it may still "
+    "take effect. Its end is recorded in task {task_id}."
+)
+
+
+def normalise(value: Any) -> Any:
+    """A tool's value as JSON (files and images stay what they are), so that live and stored history agree."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return _storable(value)
+    if isinstance(value, ToolReturn):
+        returned = cast(ToolReturn[Any], value)
+        return replace(returned, return_value=normalise(returned.return_value))
+    if isinstance(value, BinaryContent | FileUrl):
+        return value
+    if isinstance(value, list | tuple):
+        return [normalise(each) for each in cast(list[Any], value)]
+    plain = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
+    return _storable(plain) if isinstance(plain, str) else plain
+
+
+def _storable(text: str) -> str:
+    """Without lone surrogates and NUL, which no store and no wire takes."""
+    return text.encode(errors="replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+def settle(tool: str, value: Any) -> Any:
+    """Normalise a value, or fail the call with a reference: a value that cannot be stored ends no run."""
+    try:
+        return normalise(value)
+    except (PydanticSerializationError, ValueError, RecursionError) as exc:
+        raise internal_error(tool, exc) from exc
+
+
+def translate(tool: str, exc: BaseException) -> BaseException:
+    """An exception as what the model may see: its own kinds as they are, anything else as one generic sentence."""
+    return exc if isinstance(exc, PASSED_ON) else internal_error(tool, exc)
+
+
+def internal_error(tool: str, exc: BaseException) -> ToolFailed:
+    """Log the whole chain under a reference, and give the model only the reference."""
+    reference = reference_id()
+    log.error("tool failed", tool=tool, reference=reference, chain=error_chain(exc))
+    error = ToolFailed(f"The tool {tool!r} failed with an internal error (reference {reference}).")
+    error.__cause__ = exc
+    return error
+
+
+def interrupted(tool: str, call_id: str, text: str) -> ToolReturnPart:
+    return ToolReturnPart(tool_name=tool, content=text, tool_call_id=call_id, outcome="interrupted")
