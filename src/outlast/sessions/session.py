@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,28 +54,36 @@ class Turn:
 
     async def outcome(self, *, wait: float | None = None) -> Outcome:
         """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
-        row = await self._row()
         fold = OutcomeFold(self.id)
-        stream = EventStream(
-            reader(self._services),
-            self._services.signals,
-            self.session_id,
-            after=row.first_event - 1,
-            max_lag=self._services.max_reader_lag,
-        )
-        try:
-            async with asyncio.timeout(wait), stream:
-                async for event in stream:
-                    if event.turn_id == self.id:
-                        fold.add(await self._whole(event))
-                        if event.is_terminal:
-                            break
-        except TimeoutError:
-            pass
+        position = (await self._row()).first_event - 1
+        # What stands in the log is told whatever the time limit; only what comes after it is waited for.
+        position = await self._add(fold, position, is_following=False)
+        if not fold.outcome.is_over:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._add(fold, position, is_following=True)
         outcome = fold.outcome
         if outcome.state == "completed":
             outcome.output = self._services.typed_output(self._agent, outcome.output)
         return outcome
+
+    async def _add(self, fold: OutcomeFold, after: int, *, is_following: bool) -> int:
+        """Fold the turn's events up to its end, or what is there of them; gives the position reached."""
+        stream = EventStream(
+            reader(self._services),
+            self._services.signals,
+            self.session_id,
+            after=after,
+            is_following=is_following,
+            max_lag=self._services.max_reader_lag,
+        )
+        async with stream:
+            async for event in stream:
+                if event.turn_id == self.id:
+                    fold.add(await self._whole(event))
+                    if event.is_terminal:
+                        break
+        return stream.position
 
     async def _whole(self, event: Event) -> Event:
         if "call_id" not in event.data:

@@ -1,0 +1,40 @@
+"""An outcome asked for with a time limit is what is there, and what is there is never left out."""
+
+import asyncio
+from pathlib import Path
+
+from pydantic_ai import Agent
+
+from outlast import Outlast
+from outlast.testing import ScriptedModel, gate, text
+
+
+async def test_a_turn_that_ended_is_told_without_waiting(tmp_path: Path) -> None:
+    """D7: with no time to wait, an ended turn still gives its whole outcome, also after a restart."""
+    agent = Agent(ScriptedModel(["Oslo is sunny."]), name="weather")
+    async with Outlast(agent, database=tmp_path / "app.db") as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("How is Oslo?")
+
+    async with Outlast(agent, database=tmp_path / "app.db") as outlast:
+        outcome = await (await outlast.sessions.get(session.id)).settled(wait=0)
+        assert outcome is not None
+        assert (outcome.state, outcome.text, outcome.output) == ("completed", "Oslo is sunny.", "Oslo is sunny.")
+
+
+async def test_a_turn_that_runs_is_told_as_far_as_it_is(tmp_path: Path) -> None:
+    """D7: at the time limit the outcome is `running`, with the text so far."""
+    go_on = asyncio.Event()
+    agent = Agent(ScriptedModel([[text("Oslo "), gate(go_on), text("is sunny.")]]), name="weather")
+    async with Outlast(agent, database=tmp_path / "app.db") as outlast:
+        session = await outlast.sessions.create()
+        sent = await session.send("How is Oslo?")
+        turn = await sent.turn()
+        async with session.events() as stream:
+            async for event in stream:
+                if event.type == "part.delta":
+                    break
+        outcome = await turn.outcome(wait=0)
+        assert (outcome.state, outcome.text) == ("running", "Oslo ")
+        go_on.set()
+        assert (await turn.outcome()).text == "Oslo is sunny."
