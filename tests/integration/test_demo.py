@@ -1,0 +1,141 @@
+"""`outlast demo` as a user runs it: a command of its own, with processes that really die."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+OUTLAST = Path(sys.executable).with_name("outlast")
+
+
+@contextmanager
+def running_demo(folder: Path, **environment: str) -> Generator[subprocess.Popen[str]]:
+    """The command, with `folder` for its temporary files; ended whatever the test does."""
+    process = subprocess.Popen(
+        [OUTLAST, "demo", "--fast"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder), "COLUMNS": "80", **environment},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def words(output: str) -> str:
+    """The output as one line, however it was wrapped."""
+    return " ".join(output.split())
+
+
+@pytest.mark.parametrize("columns", ["80", "30"])
+def test_the_demo_survives_its_kill(tmp_path: Path, columns: str) -> None:
+    """P2, K1: killed in the middle of its text, the turn goes on and its tool does not run again."""
+    with running_demo(tmp_path, COLUMNS=columns) as process:
+        output, errors = process.communicate(timeout=50)
+    assert (process.returncode, errors) == (0, "")
+    assert all(len(line) <= int(columns) for line in output.splitlines())
+
+    said = words(output)
+    first, second = re.findall(r"start process (\d+)", said)
+    assert first != second
+    assert f"kill -9 {first}" in said
+    before, after = said.split(f"kill -9 {first}")
+    assert before.count("is running ...") == 1
+    assert "pay_invoice is done" in before
+    assert "Done: 1,240 EUR went to Nordlys" in before
+    assert "nothing left for you to do" not in before
+    assert "is running ..." not in after
+    assert re.search(r"turn\.resumed: attempt 2; the broken text \(part [\d.]+\) is dropped", after)
+    assert after.count("ledger paid 1,240 EUR to Nordlys") == 1
+    assert "answer Done: 1,240 EUR" in after
+    assert "when it will be there: on Thursday." in after
+
+
+def test_a_message_sent_while_the_tool_runs_is_delivered_with_its_result(tmp_path: Path) -> None:
+    """D3: accepted during the call, delivered at the boundary after it, before the crash."""
+    with running_demo(tmp_path) as process:
+        output, _ = process.communicate(timeout=50)
+    log = output[output.index("The log around the crash") :]
+    order = re.findall(r"#\d+ (\S+)", log)
+    assert order[:5] == ["call.started", "input.accepted", "call.ended", "input.delivered", "turn.resumed"]
+    assert order[-1] == "turn.completed"
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_demo_can_be_stopped(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+    """K1, P6: Ctrl-C ends the agent's process too, and removes the folder."""
+    with running_demo(tmp_path) as process:
+        assert process.stdout is not None
+        child = next(int(found[1]) for line in process.stdout if (found := re.search(r"start process (\d+)", line)))
+        assert psutil.pid_exists(child)
+        assert list(tmp_path.iterdir()) != []
+        process.send_signal(sent)
+        _, errors = process.communicate(timeout=20)
+        assert (process.returncode, errors) == (code, "")
+    assert not psutil.pid_exists(child)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_agent_whose_parent_is_gone_ends_by_itself(tmp_path: Path) -> None:
+    """K1: even if the demo itself is killed, no process is left behind."""
+    with running_demo(tmp_path) as process:
+        assert process.stdout is not None
+        child = next(int(found[1]) for line in process.stdout if (found := re.search(r"start process (\d+)", line)))
+        process.kill()
+        deadline = time.monotonic() + 20
+        while is_alive(child):
+            assert time.monotonic() < deadline, "the agent's process is still there"
+            time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """Not just an entry that nobody has collected yet."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_on_a_terminal_words_appear_as_they_are_said(tmp_path: Path) -> None:
+    """K1: the same play, drawn live; each speech stands there once when it is over."""
+    screen, terminal = os.openpty()
+    try:
+        process = subprocess.Popen(
+            [OUTLAST, "demo", "--fast"],
+            stdin=subprocess.DEVNULL,
+            stdout=terminal,
+            stderr=terminal,
+            env={**os.environ, "TMPDIR": str(tmp_path), "COLUMNS": "80", "TERM": "xterm-256color"},
+        )
+        os.close(terminal)
+        shown = b"".join(iter(lambda: _read(screen), b"")).decode()
+        assert process.wait(timeout=20) == 0
+    finally:
+        os.close(screen)
+    assert "\x1b[?25l" in shown, "drawn live, with the cursor hidden"
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h"), "the cursor is given back"
+    assert re.search(r"kill -9 \d+", shown)
+
+
+def _read(screen: int) -> bytes:
+    try:
+        return os.read(screen, 4096)
+    except OSError:  # how Linux tells that the other side is closed
+        return b""
+
+
+def test_the_version_is_told() -> None:
+    """K1"""
+    told = subprocess.run([OUTLAST, "--version"], capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(r"outlast \d+\.\d+\.\d+\n", told)
