@@ -1,0 +1,50 @@
+"""`python -m bench [NAME ...]`: run benchmarks, print what they found, write `bench/results/<id>.json`."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import m2_turns
+from bench.measure import Report
+
+BENCHMARKS: Mapping[str, Callable[[], Awaitable[Report]]] = {
+    m2_turns.ID: m2_turns.run,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    names = [each.upper() for each in arguments] or list(BENCHMARKS)
+    unknown = [each for each in names if each not in BENCHMARKS]
+    if unknown:
+        print(f"There is no benchmark {', '.join(unknown)}: use {', '.join(BENCHMARKS)}.", file=sys.stderr)
+        return 2
+    console = Console(width=120)
+    for name in names:
+        report = asyncio.run(_run(BENCHMARKS[name]))
+        show(console, report)
+        report.write()
+    return 0
+
+
+async def _run(benchmark: Callable[[], Awaitable[Report]]) -> Report:
+    return await benchmark()
+
+
+def show(console: Console, report: Report) -> None:
+    table = Table(*report.columns, title=f"{report.id}  {report.title}", title_justify="left")
+    for row in report.rows:
+        table.add_row(*row)
+    console.print(table)
+    console.print(f"store: {report.store}")
+    for target in report.targets:
+        sign = "<=" if target.is_most else ">="
+        verdict = "met" if target.is_met else "MISSED"
+        console.print(f"{verdict}: {target.name}: {target.value:.4g} (target {sign} {target.bound:g})")
+    console.print()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
