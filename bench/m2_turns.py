@@ -40,7 +40,9 @@ async def run() -> Report:
         _add(report, f"at_once_{_MANY}", await _at_once(agent, model, runtimes), turns=_MANY)
     report.targets = [
         Target("single, durability full, turns of bare", report.numbers["single_full_of_bare"], 0.6),
-        Target(f"{_MANY} at once, durability full, turns of bare", report.numbers[f"at_once_{_MANY}_full_of_bare"], 0.7),
+        Target(
+            f"{_MANY} at once, durability full, turns of bare", report.numbers[f"at_once_{_MANY}_full_of_bare"], 0.7
+        ),
     ]
     return report
 

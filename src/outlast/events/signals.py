@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Protocol
 from weakref import WeakSet
 
-from outlast.ids import SessionId, TurnId
+from outlast.ids import InputId, SessionId, TurnId
 
 RECHECK_SECONDS = 1.0
 """How long a waiter trusts silence before it looks again."""
@@ -17,7 +17,18 @@ def log_topic(session_id: SessionId) -> str:
 
 
 def turn_topic(turn_id: TurnId) -> str:
+    """For whoever runs the turn: something was asked of it."""
     return f"turn:{turn_id}"
+
+
+def end_topic(turn_id: TurnId) -> str:
+    """For whoever waits for the turn's end."""
+    return f"end:{turn_id}"
+
+
+def input_topic(input_id: InputId) -> str:
+    """For whoever waits until the input is delivered or removed."""
+    return f"input:{input_id}"
 
 
 class Subscription:

@@ -60,6 +60,7 @@ class EventStream:
         self._snapshot = snapshot
         self._ready: deque[Event] = deque()
         self._has_caught_up = False
+        self._is_at_end = False
         self._is_done = False
         self._subscription: Subscription | None = signals.subscribe(log_topic(session_id)) if is_following else None
 
@@ -92,6 +93,8 @@ class EventStream:
         await self.aclose()
 
     async def _fill(self) -> None:
+        if self._is_at_end and self._subscription is not None:
+            await self._subscription.wait()
         page = await self._read(self._session_id, self.position, PAGE)
         if self._is_done:
             return
@@ -106,13 +109,10 @@ class EventStream:
                 self._control(EventType.STREAM_LAGGED, {"position": self.position, "behind": page.last - self.position})
             )
         self._ready.extend(page.events)
-        if page.events:
-            return
-        self._has_caught_up = True
-        if self._subscription is None:
+        self._is_at_end = not page.events or page.events[-1].number == page.last
+        self._has_caught_up = self._has_caught_up or self._is_at_end
+        if self._is_at_end and self._subscription is None:
             self._is_done = True
-        elif not self._ready:
-            await self._subscription.wait()
 
     async def _say_expired(self, page: Page) -> None:
         snapshot = await self._snapshot() if self._snapshot is not None else {}

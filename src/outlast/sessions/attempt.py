@@ -123,6 +123,8 @@ class Attempt:
         while True:
             await subscription.wait()
             row = await self._shop.database.read(lambda connection: turns.get(connection, fence.turn_id))
+            if row is not None and row.attempt == fence.attempt and row.is_over:
+                return
             if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
                 self.cancel(Cause.LOST)
             elif row.stop_requested_at is not None:

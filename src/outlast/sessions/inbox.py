@@ -8,7 +8,7 @@ from outlast import ids
 from outlast.clock import to_microseconds
 from outlast.errors import Conflict, InboxFull, InvalidInput, NotFound, SessionBusy, TooManyRequests
 from outlast.events.event import Draft
-from outlast.events.signals import turn_topic
+from outlast.events.signals import input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.sessions import turn as turns_of
@@ -126,6 +126,7 @@ def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, own
 def remove(unit: Unit, session_id: SessionId, input_id: InputId, *, owner_id: str) -> None:
     _waiting(unit, session_id, input_id, owner_id)
     inputs.mark_removed(unit, input_id)
+    unit.signal(input_topic(input_id))
     unit.append(session_id, [Draft(EventType.INPUT_REMOVED, {"input_id": input_id})])
 
 

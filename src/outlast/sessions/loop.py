@@ -13,7 +13,6 @@ from typing import Any
 
 import structlog
 from pydantic_ai import Agent
-from pydantic_ai.capabilities import UseThreadExecutor
 from pydantic_ai.messages import (
     FunctionToolCallEvent,
     FunctionToolResultEvent,
@@ -124,15 +123,16 @@ class TurnRun:
         self.partial = None
         running: Any = None
         try:
-            async with agent.iter(
-                user_prompt,
-                message_history=given,
-                deps=deps,
-                model=model,
-                usage_limits=UsageLimits(request_limit=None),
-                capabilities=[self.hook, model_hook, UseThreadExecutor(self.threads)],
-            ) as running:
-                return await self._nodes(running, user_prompt, is_replay=committed is not None)
+            with Agent.using_thread_executor(self.threads):
+                async with agent.iter(
+                    user_prompt,
+                    message_history=given,
+                    deps=deps,
+                    model=model,
+                    usage_limits=UsageLimits(request_limit=None),
+                    capabilities=[self.hook, model_hook],
+                ) as running:
+                    return await self._nodes(running, user_prompt, is_replay=committed is not None)
         finally:
             self.partial = _interrupted_response(running)
 

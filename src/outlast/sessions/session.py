@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessage
 from outlast.errors import Conflict, InvalidInput, NotFound
 from outlast.events.event import Event
 from outlast.events.outcome import Outcome, OutcomeFold
-from outlast.events.signals import Signals
+from outlast.events.signals import Signals, end_topic, input_topic, log_topic
 from outlast.events.stream import EventStream, Page
 from outlast.ids import InputId, SessionId, TurnId
 from outlast.sessions import history, inbox, settlement, turn
@@ -54,36 +54,31 @@ class Turn:
 
     async def outcome(self, *, wait: float | None = None) -> Outcome:
         """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
-        fold = OutcomeFold(self.id)
-        position = (await self._row()).first_event - 1
-        # What stands in the log is told whatever the time limit; only what comes after it is waited for.
-        position = await self._add(fold, position, is_following=False)
-        if not fold.outcome.is_over:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait):
-                    await self._add(fold, position, is_following=True)
-        outcome = fold.outcome
+        ending = self._services.signals.subscribe(end_topic(self.id))
+        row = await self._row()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                while not row.is_over:
+                    await ending.wait()
+                    row = await self._row()
+        # What stands in the log is told whatever the time limit.
+        outcome = await self._read(after=row.first_event - 1)
         if outcome.state == "completed":
             outcome.output = self._services.typed_output(self._agent, outcome.output)
         return outcome
 
-    async def _add(self, fold: OutcomeFold, after: int, *, is_following: bool) -> int:
-        """Fold the turn's events up to its end, or what is there of them; gives the position reached."""
-        stream = EventStream(
-            reader(self._services),
-            self._services.signals,
-            self.session_id,
-            after=after,
-            is_following=is_following,
-            max_lag=self._services.max_reader_lag,
-        )
-        async with stream:
+    async def _read(self, after: int) -> Outcome:
+        fold = OutcomeFold(self.id)
+        services = self._services
+        async with EventStream(
+            reader(services), services.signals, self.session_id, after=after, is_following=False
+        ) as stream:
             async for event in stream:
                 if event.turn_id == self.id:
                     fold.add(await self._whole(event))
                     if event.is_terminal:
                         break
-        return stream.position
+        return fold.outcome
 
     async def _whole(self, event: Event) -> Event:
         if "call_id" not in event.data:
@@ -101,24 +96,23 @@ class Turn:
 class Sent:
     """A message that was accepted: it is kept from now on, whatever happens."""
 
-    def __init__(self, session: "Session", accepted: inbox.Accepted) -> None:
+    def __init__(self, session: "Session", accepted: inbox.Accepted, signals: Signals) -> None:
         self.input = accepted.input
         self.place = accepted.place
         self.is_repeat = accepted.is_repeat
         self._session = session
+        self._signals = signals
 
     async def turn(self) -> Turn:
         """The turn in which the model sees this message; waits until it is delivered."""
-        async with self._session.events(after=0) as stream:
-            while True:
-                found = await self._session.input(self.input.id)
-                if found.state is InputState.REMOVED:
-                    raise Conflict("The message was removed before it was delivered.")
-                if found.turn_id is not None:
-                    return self._session.turn(found.turn_id)
-                async for event in stream:
-                    if event.type in ("input.delivered", "input.removed"):
-                        break
+        moving = self._signals.subscribe(input_topic(self.input.id))
+        while True:
+            found = await self._session.input(self.input.id)
+            if found.state is InputState.REMOVED:
+                raise Conflict("The message was removed before it was delivered.")
+            if found.turn_id is not None:
+                return self._session.turn(found.turn_id)
+            await moving.wait()
 
     async def outcome(self, *, wait: float | None = None) -> Outcome:
         return await (await self.turn()).outcome(wait=wait)
@@ -166,7 +160,7 @@ class Session:
             ),
             name="accept",
         )
-        return Sent(self, accepted)
+        return Sent(self, accepted, self._services.signals)
 
     async def ask(self, text: str, *, wait: float | None = None, **options: Any) -> Outcome:
         """Send, wait until the session has settled, and give the outcome of its last turn."""
@@ -178,11 +172,10 @@ class Session:
     async def settled(self, *, wait: float | None = None) -> Outcome | None:
         """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
         try:
-            async with asyncio.timeout(wait), self.events(after=0) as stream:
+            changing = self._services.signals.subscribe(log_topic(self.id))
+            async with asyncio.timeout(wait):
                 while not await self._is_settled():
-                    async for event in stream:
-                        if event.is_terminal or event.type == "task.ended":
-                            break
+                    await changing.wait()
         except TimeoutError:
             pass
         last = await self._database.read(lambda connection: turns.last_of(connection, self.id))

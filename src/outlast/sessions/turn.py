@@ -10,7 +10,7 @@ from typing import Any
 from outlast import ids
 from outlast.errors import Conflict, TooManyRequests
 from outlast.events.event import Draft
-from outlast.events.signals import turn_topic
+from outlast.events.signals import end_topic, input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.sessions.due import due_at_start
@@ -220,6 +220,7 @@ def _ended(
     limits: TurnLimits,
 ) -> None:
     unit.append(session.id, [Draft(_END_EVENT[target], data, row.id)])
+    unit.signal(end_topic(row.id))
     session.set(turn_id=None)
     start_if_waiting(unit, session, limits=limits)
     if row.is_admitted:
@@ -240,6 +241,8 @@ def _admit_next(unit: Unit, owner_id: str, limits: TurnLimits) -> None:
 def deliver(unit: Unit, fence: Fence, due: Sequence[Input], message: int) -> None:
     """Mark inputs delivered in the transaction that commits the request they stand in."""
     inputs.mark_delivered(unit, [each.id for each in due], fence.turn_id, message)
+    for each in due:
+        unit.signal(input_topic(each.id))
     unit.append(
         fence.session_id,
         [

@@ -75,6 +75,10 @@ class TurnRow:
     created_at: datetime
     ended_at: datetime | None
 
+    @property
+    def is_over(self) -> bool:
+        return self.state in ENDED
+
 
 def from_row(row: sa.RowMapping) -> TurnRow:
     return TurnRow(
