@@ -132,7 +132,9 @@ class TurnRun:
                     usage_limits=UsageLimits(request_limit=None),
                     capabilities=[self.hook, model_hook],
                 ) as running:
-                    return await self._nodes(running, user_prompt, is_replay=committed is not None)
+                    # With open calls pydantic-ai begins at their response, which is stored already.
+                    is_replay = committed is not None or bool(history.open_calls(given))
+                    return await self._nodes(running, user_prompt, is_replay=is_replay)
         finally:
             self.partial = _interrupted_response(running)
 

@@ -1,0 +1,43 @@
+"""A turn that goes on in another process: what stands in history stands there once."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse
+
+from outlast import Outlast, Settings
+from outlast.testing import ScriptedModel, call, text
+
+
+def river_agent(started: asyncio.Event) -> Agent[None, str]:
+    agent = Agent(ScriptedModel([[text("Measuring."), call("measure", call_id="m1")], "Done."], by="history"))
+
+    @agent.tool_plain
+    async def measure() -> str:  # pyright: ignore[reportUnusedFunction]
+        started.set()
+        await asyncio.Event().wait()
+        return "never reached"
+
+    return agent
+
+
+async def test_a_response_with_open_calls_is_stored_once(tmp_path: Path) -> None:
+    """P2: a turn handed over in the middle of a call goes on from the stored response and does not store it again."""
+    settings = Settings(drain=timedelta(0), stop_grace=timedelta(milliseconds=50))
+    started = asyncio.Event()
+    async with Outlast(river_agent(started), database=tmp_path / "app.db", settings=settings) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("How high is the river?")
+        await started.wait()
+
+    async with Outlast(river_agent(started), database=tmp_path / "app.db", settings=settings) as outlast:
+        session = await outlast.sessions.get(session.id)
+        outcome = await session.settled()
+        history = await session.history()
+
+    assert outcome is not None
+    assert outcome.state == "completed"
+    assert [message.kind for message in history] == ["request", "response", "request", "response"]
+    assert outcome.usage.requests == sum(isinstance(message, ModelResponse) for message in history)
