@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import sqlalchemy as sa
-from pydantic import TypeAdapter, ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
@@ -204,7 +204,7 @@ class Outlast(Generic[DepsT, OutputT]):
                 output_type: Any = self._agent.output_type
                 self._output = TypeAdapter(output_type)
             return self._output.validate_python(output)
-        except (ValidationError, TypeError, ValueError):
+        except (PydanticUserError, ValidationError, TypeError, ValueError):
             return output
 
     def _open(self) -> Services:

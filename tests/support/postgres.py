@@ -66,9 +66,7 @@ class PostgresServer:
             # Waits a few seconds for connections that are on their way out.
             self._execute(f"DROP DATABASE {name}")
         except DBAPIError as exc:
-            left = self._rows(
-                f"SELECT application_name, query FROM pg_stat_activity WHERE datname = '{name}'"
-            )
+            left = self._rows(f"SELECT application_name, query FROM pg_stat_activity WHERE datname = '{name}'")
             self._execute(f"DROP DATABASE {name} WITH (FORCE)")
             raise AssertionError(f"connections left open, with their last query: {left}") from exc
 
@@ -95,13 +93,10 @@ def running_postgres() -> Generator[PostgresServer]:
         user = _unprivileged_user(folder)
         binaries = _reachable_binaries(folder, user)
         data = folder / "data"
-        _run(
-            user, binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"
-        )
+        _run(user, binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
         with (data / "postgresql.conf").open("a") as configuration:
             configuration.writelines(
-                f"{key} = '{value}'\n"
-                for key, value in {**SETTINGS, "unix_socket_directories": str(folder)}.items()
+                f"{key} = '{value}'\n" for key, value in {**SETTINGS, "unix_socket_directories": str(folder)}.items()
             )
         _run(user, binaries / "pg_ctl", "-D", data, "-l", folder / "server.log", "-w", "start")
         try:
@@ -154,9 +149,7 @@ def _reachable_binaries(folder: Path, user: str | None) -> Path:
 def _run(user: str | None, *command: str | Path) -> None:
     # Output goes to a file: the server inherits it, and a pipe would never reach its end.
     with tempfile.TemporaryFile("w+") as output:
-        done = subprocess.run(
-            command, user=user, cwd="/", stdout=output, stderr=subprocess.STDOUT, check=False
-        )
+        done = subprocess.run(command, user=user, cwd="/", stdout=output, stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
             output.seek(0)
             raise RuntimeError(f"{command} ended with {done.returncode}:\n{output.read()}")

@@ -42,9 +42,7 @@ def imported_units(path: Path, package: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             base = here[: len(here) - node.level + 1] if node.level else ()
             module = ".".join([*base, *([node.module] if node.module else [])])
-            modules = (
-                [f"{module}.{alias.name}" for alias in node.names] if module == package.name else [module]
-            )
+            modules = [f"{module}.{alias.name}" for alias in node.names] if module == package.name else [module]
         else:
             continue
         for module in modules:

@@ -151,7 +151,7 @@ class Attempt:
         while True:
             waiting = await self._waiting()
             try:
-                step = await run.run(host.agent, deps, self._model(host, waiting), waiting)
+                step = await run.run(host.agent, deps, self._model(host), waiting)
             except Exception as exc:
                 wait = self._retry_in(run, exc, retries)
                 if wait is None:
@@ -175,10 +175,9 @@ class Attempt:
             return None
         return policy.model_backoff.total_seconds() * 2**retries
 
-    def _model(self, host: AgentHost, waiting: list[Input]) -> Model | str | None:
-        """The model of the message, else of the session, else the agent's own."""
-        asked = [each.body["model"] for each in waiting if each.body.get("model")]
-        name = asked[0] if asked else self._claim.turn.model
+    def _model(self, host: AgentHost) -> Model | str | None:
+        """The model recorded for the turn, else the agent's own."""
+        name = self._claim.turn.model
         return None if name is None else host.models.get(name)
 
     async def _load(self) -> TurnRun:

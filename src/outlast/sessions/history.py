@@ -10,6 +10,8 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
 )
@@ -76,6 +78,13 @@ def calls_of(response: ModelResponse) -> list[ToolCallPart]:
     return [part for part in response.parts if isinstance(part, ToolCallPart)]
 
 
+def says_nothing(response: ModelResponse) -> bool:
+    """The model chose to end without a word and without a call; reasoning is no word."""
+    is_own_choice = response.finish_reason in (None, "stop")
+    spoken = [part for part in response.parts if not isinstance(part, ThinkingPart)]
+    return is_own_choice and all(isinstance(part, TextPart) and not part.content.strip() for part in spoken)
+
+
 def answered_in(request: ModelRequest) -> set[str]:
     return {part.tool_call_id for part in request.parts if isinstance(part, ToolReturnPart)}
 
@@ -91,25 +100,17 @@ def open_calls(history: Sequence[ModelMessage]) -> list[ToolCallPart]:
 
 
 def closed(history: Iterable[ModelMessage], text: str) -> list[ModelMessage]:
-    """A history from elsewhere without open calls: each unanswered one gets a truthful answer."""
+    """A history from elsewhere without open calls: each unanswered one gets a truthful answer right after it."""
     result: list[ModelMessage] = []
-    pending: dict[str, ToolCallPart] = {}
-
-    def close() -> None:
-        if pending:
-            parts = [interrupted(call.tool_name, call.tool_call_id, text) for call in pending.values()]
-            result.append(ModelRequest(parts=list(parts)))
-            pending.clear()
-
-    for message in history:
-        if isinstance(message, ModelResponse):
-            close()
-            pending = {call.tool_call_id: call for call in calls_of(message)}
+    answered: set[str] = set()
+    for message in reversed(list(history)):
+        if isinstance(message, ModelRequest):
+            answered |= answered_in(message)
         else:
-            for call_id in answered_in(message):
-                pending.pop(call_id, None)
-            if pending and not answered_in(message):
-                close()
+            missing = [call for call in calls_of(message) if call.tool_call_id not in answered]
+            if missing:
+                parts = [interrupted(call.tool_name, call.tool_call_id, text) for call in missing]
+                result.append(ModelRequest(parts=list(parts)))
+            answered = set()
         result.append(message)
-    close()
-    return result
+    return result[::-1]

@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 from pydantic_ai import Agent
+from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import (
     FunctionToolCallEvent,
     FunctionToolResultEvent,
@@ -100,6 +101,7 @@ class TurnRun:
     is_too_long: bool = False
     was_shortened: bool = False
     has_begun: bool = False
+    has_fallen_silent: bool = False
     is_request_stored: bool = False
     response: ResponseLog | None = None
     hook: CallHook | None = None
@@ -135,6 +137,10 @@ class TurnRun:
                     # With open calls pydantic-ai begins at their response, which is stored already.
                     is_replay = committed is not None or bool(history.open_calls(given))
                     return await self._nodes(running, user_prompt, is_replay=is_replay)
+        except UnexpectedModelBehavior:
+            if agent.output_type is not str or not self.has_fallen_silent or self._closing_line("") is None:
+                raise
+            return await self._finish("")
         finally:
             self.partial = _interrupted_response(running)
 
@@ -177,6 +183,7 @@ class TurnRun:
                 if not is_replay:
                     await self._journal(node.model_response)
                 is_replay = False
+                self.has_fallen_silent = history.says_nothing(node.model_response)
                 await self._stream_calls(running, node)
         return await self._end(running)
 
@@ -333,7 +340,9 @@ class TurnRun:
         if open_now:
             parts = [outcomes.interrupted(each.tool_name, each.tool_call_id, outcomes.CANCELED) for each in open_now]
             await self.log.add_message(ModelRequest(parts=list(parts)))
-        output = running.result.output
+        return await self._finish(running.result.output)
+
+    async def _finish(self, output: Any) -> Step:
         data: dict[str, Any] = {"output": to_jsonable_python(output, fallback=repr)}
         closing = self._closing_line(output)
         if closing is not None:

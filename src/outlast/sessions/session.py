@@ -88,7 +88,7 @@ class Turn:
 
     async def _row(self) -> TurnRow:
         row = await self._services.database.read(lambda connection: turns.get(connection, self.id))
-        if row is None:
+        if row is None or row.session_id != self.session_id:
             raise NotFound("There is no such turn.", id=self.id)
         return row
 

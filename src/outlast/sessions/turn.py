@@ -4,7 +4,7 @@ Every function runs inside one transaction and under the session's lock.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from outlast import ids
@@ -126,7 +126,9 @@ def retry(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimit
     if last is None or last.state not in (TurnState.FAILED, TurnState.STOPPED):
         raise Conflict("The last turn did not fail: send a message instead.")
     release(unit, session)
-    return start(unit, session, Origin.RETRY, limits=limits)
+    turn_id = start(unit, session, Origin.RETRY, limits=limits)
+    turns.set_values(unit, turn_id, model=last.model)
+    return turn_id
 
 
 def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits) -> TurnId | None:
@@ -171,6 +173,9 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
     turns.set_values(unit, turn_id, attempt=attempt)
     data: dict[str, Any] = {"attempt": attempt, "worker_id": worker_id}
     if attempt == 1:
+        row = replace(row, model=_asked_model(unit, session.id) or row.model)
+        turns.set_values(unit, turn_id, model=row.model)
+        data["model"] = row.model
         unit.append(session.id, [Draft(EventType.TURN_STARTED, data, turn_id)])
     else:
         last = messages.last(unit.connection, session.id)
@@ -178,6 +183,12 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
         data["dropped"] = events.drop_parts(unit, session.id, turn_id, after=after)
         unit.append(session.id, [Draft(EventType.TURN_RESUMED, data, turn_id)])
     return Claim(Fence(session.id, turn_id, attempt), row, session.agent, session.owner_id)
+
+
+def _asked_model(unit: Unit, session_id: SessionId) -> str | None:
+    """The model that the messages ask for with which a turn begins; it stays the turn's model to its end."""
+    due = due_at_start(inputs.waiting(unit.connection, session_id))
+    return next((each.body["model"] for each in due if each.body.get("model")), None)
 
 
 def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
