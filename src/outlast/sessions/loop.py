@@ -207,7 +207,7 @@ class TurnRun:
             if has_prompt and not due and not is_continuation:
                 return None
             self._append_inputs(unit, due)
-            self._count(unit, self.requests + 1)
+            turns.set_values(unit, self.claim.fence.turn_id, **self._counted(self.requests + 1))
             return due
 
         due = await self.log.commit("deliver" if not self.has_begun or has_prompt else "request", deliver)
@@ -360,14 +360,14 @@ class TurnRun:
         return step
 
     def end_turn(self, unit: Unit, target: TurnState, data: dict[str, Any]) -> Step:
-        self._count(unit, self.requests)
         data = {**data, "usage": asdict(self.usage)}
-        moved = turn.end(unit, self.claim.fence, target, data, limits=self.policy.turns)
+        values = self._counted(self.requests)
+        moved = turn.end(unit, self.claim, target, data, values=values, limits=self.policy.turns)
         assert moved is Disposition.MOVED, "the fence was checked in this transaction"
         return Step.ENDED
 
-    def _count(self, unit: Unit, requests: int) -> None:
-        turns.set_values(unit, self.claim.fence.turn_id, requests=requests, usage=turns.encode(asdict(self.usage)))
+    def _counted(self, requests: int) -> dict[str, Any]:
+        return {"requests": requests, "usage": turns.encode(asdict(self.usage))}
 
     def _closing_line(self, output: Any) -> str | None:
         """A turn that ran tools and ended without a word still ends with one."""

@@ -141,7 +141,8 @@ def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: Tu
     row = turns.get(unit.connection, turn_id)
     assert row is not None
     if row.state is TurnState.QUEUED and row.attempt == 0:
-        turns.move(unit, turn_id, source=TurnState.QUEUED, target=TurnState.STOPPED, attempt=0, stop_reason="user")
+        why = {"stop_reason": "user"}
+        turns.move(unit, turn_id, why, source=TurnState.QUEUED, target=TurnState.STOPPED, attempt=0)
         _ended(unit, session, row, TurnState.STOPPED, {"reason": "user", "usage": row.usage}, limits)
     else:
         turns.request_stop(unit, turn_id, "user")
@@ -162,15 +163,13 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
     moved = turns.move(
         unit,
         turn_id,
+        {"attempt": attempt, "worker_id": worker_id, "started_at": unit.now_us},
         source=TurnState.QUEUED,
         target=TurnState.RUNNING,
         attempt=row.attempt,
-        worker_id=worker_id,
-        started_at=unit.now_us,
     )
     if moved is not Disposition.MOVED:
         return None
-    turns.set_values(unit, turn_id, attempt=attempt)
     data: dict[str, Any] = {"attempt": attempt, "worker_id": worker_id}
     if attempt == 1:
         row = replace(row, model=_asked_model(unit, session.id) or row.model)
@@ -197,11 +196,10 @@ def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
     moved = turns.move(
         unit,
         row.id,
+        {"worker_id": None, "crashes": row.crashes + has_crashed},
         source=TurnState.RUNNING,
         target=TurnState.QUEUED,
         attempt=row.attempt,
-        worker_id=None,
-        crashes=row.crashes + has_crashed,
     )
     if moved is Disposition.MOVED:
         unit.submit(Work(row.id, session.owner_id, session.agent))
@@ -209,16 +207,17 @@ def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
     return moved
 
 
-def end(unit: Unit, fence: Fence, target: TurnState, data: dict[str, Any], *, limits: TurnLimits) -> Disposition:
-    """End a running turn: state, terminal event, session and what comes next in one commit."""
+def end(
+    unit: Unit, claim: Claim, target: TurnState, data: dict[str, Any], *, values: dict[str, Any], limits: TurnLimits
+) -> Disposition:
+    """End a running turn: state, `values` of its row, terminal event, session and what comes next in one commit."""
+    fence = claim.fence
     session = unit.lock(fence.session_id)
-    row = turns.get(unit.connection, fence.turn_id)
-    if row is None:
-        return Disposition.STALE_ATTEMPT
     error = turns.encode(data) if target is TurnState.FAILED else None
-    moved = turns.move(unit, fence.turn_id, source=TurnState.RUNNING, target=target, attempt=fence.attempt, error=error)
+    values = {**values, "error": error}
+    moved = turns.move(unit, fence.turn_id, values, source=TurnState.RUNNING, target=target, attempt=fence.attempt)
     if moved is Disposition.MOVED:
-        _ended(unit, session, row, target, data, limits)
+        _ended(unit, session, claim.turn, target, data, limits)
     return moved
 
 

@@ -82,6 +82,16 @@ _BY_KEY = sa.select(inputs).where(
     inputs.c.session_id == sa.bindparam("session"), inputs.c.idempotency_key == sa.bindparam("key")
 )
 _INSERT = sa.insert(inputs)
+_DELIVER = (
+    sa.update(inputs)
+    .where(inputs.c.id == sa.bindparam("key"), inputs.c.state == InputState.WAITING.value)
+    .values(
+        state=InputState.DELIVERED.value,
+        turn_id=sa.bindparam("in_turn"),
+        message=sa.bindparam("at_message"),
+        delivered_at=sa.bindparam("at"),
+    )
+)
 
 
 def waiting(connection: sa.Connection, session_id: SessionId) -> list[Input]:
@@ -148,11 +158,8 @@ def insert(
 
 def mark_delivered(unit: Unit, ids: Sequence[InputId], turn_id: TurnId, message: int) -> None:
     """Only in the transaction that commits the request which contains them."""
-    unit.connection.execute(
-        sa.update(inputs)
-        .where(inputs.c.id.in_(ids), inputs.c.state == InputState.WAITING.value)
-        .values(state=InputState.DELIVERED.value, turn_id=turn_id, message=message, delivered_at=unit.now_us)
-    )
+    where = {"in_turn": turn_id, "at_message": message, "at": unit.now_us}
+    unit.connection.execute(_DELIVER, [{"key": each, **where} for each in ids])
 
 
 def change_text(unit: Unit, input_id: InputId, text: str) -> None:

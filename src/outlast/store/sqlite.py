@@ -119,9 +119,9 @@ class SqliteDatabase:
                 connection = self._reading.connection = self._engine.connect()
                 self._read_connections.append(connection)
             with connection.begin():
-                connection.exec_driver_sql("BEGIN")
+                _raw(connection).execute("BEGIN")
                 return fn(connection)
-        except exc_types.DBAPIError as exc:
+        except (exc_types.DBAPIError, sqlite3.Error) as exc:
             raise translate(exc) from exc
 
     def _write(self) -> None:
@@ -145,7 +145,7 @@ class SqliteDatabase:
                 connection = connection or self._engine.connect()
                 self._commit(connection, batch)
             except BaseException as exc:
-                error = translate(exc) if isinstance(exc, exc_types.DBAPIError) else exc
+                error = translate(exc)
                 for each in batch:
                     each.error = each.error or error
                 connection = _discard(connection)
@@ -155,25 +155,33 @@ class SqliteDatabase:
 
     def _commit(self, connection: sa.Connection, batch: list[_Job]) -> None:
         """All that succeed in one commit. Raises only if the commit itself failed, and then nothing stands."""
-        with connection.begin():
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            for job in batch:
-                self._run(connection, job)
+        with connection.begin() as transaction:
+            raw = _raw(connection)
+            raw.execute("BEGIN IMMEDIATE")
+            if len(batch) == 1:
+                self._run(connection, batch[0])
+                if batch[0].error is not None:
+                    transaction.rollback()
+                    return
+            else:
+                for job in batch:
+                    raw.execute("SAVEPOINT job")
+                    self._run(connection, job)
+                    if job.error is not None:
+                        raw.execute("ROLLBACK TO job")
+                    raw.execute("RELEASE job")
             self._watch(batch, "before")
         self._watch(batch, "after")
 
     def _run(self, connection: sa.Connection, job: _Job) -> None:
-        connection.exec_driver_sql("SAVEPOINT job")
         unit = Unit(connection, self._clock.now())
         try:
             job.result = job.fn(unit)
             unit.flush(self._outbox)
         except BaseException as exc:
-            connection.exec_driver_sql("ROLLBACK TO job")
-            job.error = translate(exc) if isinstance(exc, exc_types.DBAPIError) else exc
+            job.error = translate(exc)
         else:
             job.unit = unit
-        connection.exec_driver_sql("RELEASE job")
 
     def _watch(self, batch: list[_Job], moment: Any) -> None:
         if self.watcher is not None:
@@ -182,15 +190,31 @@ class SqliteDatabase:
                     self.watcher(job.name, moment)
 
 
+def _raw(connection: sa.Connection) -> sqlite3.Connection:
+    """The driver's own connection, for statements that frame a transaction: they carry nothing to compile."""
+    driver: Any = connection.connection.driver_connection
+    return driver
+
+
 def _discard(connection: sa.Connection | None) -> None:
     if connection is not None:
         connection.invalidate()
         connection.close()
 
 
+_UNAVAILABLE = (
+    exc_types.OperationalError,
+    exc_types.InterfaceError,
+    exc_types.InternalError,
+    sqlite3.OperationalError,
+    sqlite3.InterfaceError,
+    sqlite3.InternalError,
+)
+
+
 def translate(exc: BaseException) -> BaseException:
     """A foreign store error as ours: what the database could not do, it may be able to do later."""
-    if isinstance(exc, (exc_types.OperationalError, exc_types.InterfaceError, exc_types.InternalError)):
+    if isinstance(exc, _UNAVAILABLE):
         error: OutlastError = StoreUnavailable("The database did not take the change; nothing was lost. Try again.")
         error.__cause__ = exc
         return error

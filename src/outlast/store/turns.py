@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -172,27 +173,37 @@ def holds(unit: Unit, turn_id: TurnId, attempt: int) -> bool:
 
 
 def move(
-    unit: Unit, turn_id: TurnId, *, source: TurnState, target: TurnState, attempt: int, **values: Any
+    unit: Unit, turn_id: TurnId, values: dict[str, Any], *, source: TurnState, target: TurnState, attempt: int
 ) -> Disposition:
-    """Compare-and-set on state and attempt."""
+    """Compare-and-set on state and attempt; `values` may hold the new attempt."""
     assert target in MOVES[source], f"{source} -> {target} is not a move"
+    values = {**values, "state": target.value}
     if target in ENDED:
         values["ended_at"] = unit.now_us
-    done = unit.connection.execute(
-        sa.update(turns)
-        .where(turns.c.id == turn_id, turns.c.state == source.value, turns.c.attempt == attempt)
-        .values(state=target.value, **values)
-    )
+    key = {"key": turn_id, "source": source.value, "held": attempt}
+    done = unit.connection.execute(_move(tuple(values)), {**key, **values})
     if done.rowcount == 1:
         return Disposition.MOVED
     current = get(unit.connection, turn_id)
-    if current is not None and current.state == target and current.attempt == attempt:
+    if current is not None and current.state == target and current.attempt == values.get("attempt", attempt):
         return Disposition.ALREADY_THERE
     return Disposition.STALE_ATTEMPT
 
 
 def set_values(unit: Unit, turn_id: TurnId, **values: Any) -> None:
-    unit.connection.execute(sa.update(turns).where(turns.c.id == turn_id).values(**values))
+    unit.connection.execute(_set(tuple(values)), {"key": turn_id, **values})
+
+
+@cache
+def _set(names: tuple[str, ...]) -> sa.Update:
+    return (
+        sa.update(turns).where(turns.c.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in names})
+    )
+
+
+@cache
+def _move(names: tuple[str, ...]) -> sa.Update:
+    return _set(names).where(turns.c.state == sa.bindparam("source"), turns.c.attempt == sa.bindparam("held"))
 
 
 def request_stop(unit: Unit, turn_id: TurnId, reason: str) -> None:

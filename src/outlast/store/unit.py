@@ -63,7 +63,7 @@ class LockedSession:
 
     def __init__(self, row: dict[Any, Any]) -> None:
         self._row = row
-        self.changes: dict[str, Any] = {}
+        self.has_changed = False
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -73,7 +73,11 @@ class LockedSession:
 
     def set(self, **values: Any) -> None:
         self._row.update(values)
-        self.changes.update(values)
+        self.has_changed = True
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {name: self._row[name] for name in _CHANGING}
 
     def next(self, counter: str, by: int = 1) -> int:
         """The next number of a counter column of this session."""
@@ -139,9 +143,9 @@ class Unit:
     def flush(self, outbox: Outbox) -> None:
         """Write what was collected: the last statements before the commit."""
         for session_id, session in self._locked.items():
-            if session.changes:
-                values = {**session.changes, "updated_at": self.now_us}
-                self.connection.execute(sa.update(tables.sessions).where(tables.sessions.c.id == session_id), values)
+            if session.has_changed:
+                session.set(updated_at=self.now_us)
+                self.connection.execute(_UPDATE_SESSION, {"key": session_id, **session.values})
         if self._rows:
             self.connection.execute(_INSERT_EVENTS, self._rows)
         if self.committed.work:
@@ -150,4 +154,13 @@ class Unit:
 
 _LOCK = sa.select(tables.sessions).where(tables.sessions.c.id == sa.bindparam("id")).with_for_update()
 _LOCK_OWNED = _LOCK.where(tables.sessions.c.owner_id == sa.bindparam("owner"))
+# One statement whatever changed: the row is locked, and a statement that is always the same is compiled once.
+_CHANGING = tuple(
+    column.name for column in tables.sessions.c if column.name not in ("id", "owner_id", "parent_id", "created_at")
+)
+_UPDATE_SESSION = (
+    sa.update(tables.sessions)
+    .where(tables.sessions.c.id == sa.bindparam("key"))
+    .values({name: sa.bindparam(name) for name in _CHANGING})
+)
 _INSERT_EVENTS = sa.insert(tables.events)
