@@ -30,6 +30,16 @@ class Attachment:
     media_type: str = "application/octet-stream"
 
 
+def check_characters(text: str, what: str) -> None:
+    """Refuse what no store and no wire takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(f"The {what} is not valid Unicode: it holds a lone surrogate.") from exc
+    if "\x00" in text:
+        raise InvalidInput(f"The {what} holds a NUL character: remove it.")
+
+
 async def body_of(
     files_store: FileStore,
     session_id: SessionId,
@@ -43,9 +53,12 @@ async def body_of(
     if context is not None:
         if len(context.content) > MAX_CONTENT or len(context.url or "") > MAX_URL:
             raise InvalidInput(f"The context is too long: at most {MAX_CONTENT} characters, and {MAX_URL} of URL.")
+        check_characters(context.content + (context.url or ""), "context")
         body["context"] = {"content": context.content, "url": context.url}
     if len(files) > MAX_FILES:
         raise InvalidInput(f"{len(files)} files are too many for one message: at most {MAX_FILES}.")
+    for each in files:
+        check_characters(each.name + each.media_type, "name of a file")
     if files:
         body["files"] = [
             {

@@ -12,6 +12,7 @@ from outlast.events.signals import input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.sessions import turn as turns_of
+from outlast.sessions.attachments import check_characters
 from outlast.store import inputs, turns
 from outlast.store.inputs import Input, InputKind, InputState, Mode
 from outlast.store.turns import Origin, TurnState
@@ -135,12 +136,7 @@ def check_text(text: str, most: int) -> None:
         raise InvalidInput("The message is empty: send some text.")
     if len(text) > most:
         raise InvalidInput(f"The message has {len(text)} characters; at most {most} are taken. Shorten or split it.")
-    try:
-        text.encode()
-    except UnicodeEncodeError as exc:
-        raise InvalidInput("The message is not valid Unicode: it holds a lone surrogate.") from exc
-    if "\x00" in text:
-        raise InvalidInput("The message holds a NUL character: remove it.")
+    check_characters(text, "message")
 
 
 def _waiting(unit: Unit, session_id: SessionId, input_id: InputId, owner_id: str) -> tuple[LockedSession, Input]:
