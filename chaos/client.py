@@ -1,0 +1,141 @@
+"""A client: it talks to one session after another and writes down what it was promised."""
+
+import asyncio
+import json
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, TextIO
+
+from chaos.link import Link, Refused
+from chaos.reading import Reader, Readers
+from chaos.words import STEPS, message
+
+_FLOWS = ("alone", "steer", "queue", "interrupt", "wake", "stop", "stop+resume", "stop+send", "stop+retry", "many")
+_LEADS_TO = {
+    "hold": "stop",
+    "stop": "stop+resume",
+    "resume": "stop+resume",
+    "retry": "stop+retry",
+    "task.end": "stop+send",
+    "wake": "wake",
+    "accept": "many",
+    "deliver": "many",
+}
+"""The flow that brings a worker to a place."""
+
+_PLANS_FOR = {"drop": ["flaky"], "task.end": ["thread"], "fold": ["talk", "talk", "note", "talk"]}
+
+
+class Record:
+    """The clients' memory: every answer, written when it came."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: TextIO = path.open("a")
+
+    def write(self, **line: Any) -> None:
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclass(slots=True)
+class Client:
+    """Does one thing after another, some of it while the session is busy."""
+
+    link: Link
+    readers: Readers
+    record: Record
+    chance: random.Random
+    name: str
+    numbers: "count[int]" = field(default_factory=count)
+    reader: Reader = field(init=False)
+
+    async def run(self) -> None:
+        """Until the round says that it is over."""
+        while not self.link.is_over:
+            session_id = await self.link.ask("create")
+            self.reader = self.readers.add(session_id)
+            if self.chance.random() < 0.5:
+                self.readers.add(session_id, pause=0.03)
+            for _ in range(self.chance.randint(1, 4)):
+                if not self.link.is_over:
+                    await self._flow()
+                if self.link.wanted == "create":
+                    break
+
+    async def _flow(self) -> None:
+        wanted = self.link.wanted or ""
+        flow = self.chance.choice(_FLOWS)
+        if self.chance.random() < 0.6:
+            flow = _LEADS_TO.get(wanted, flow)
+        await self._send("steer", self._steps(_PLANS_FOR.get(wanted, [])))
+        if flow != "many":
+            await _within(1.0, self.reader.running)
+        await self._pass(0.25)
+        match flow.split("+"):
+            case ["alone"]:
+                await self._pass(0.8)
+            case ["steer" | "queue" | "interrupt" as mode]:
+                await self._send(mode, self._steps())
+            case ["wake"]:
+                await self._wake()
+            case ["many"]:
+                for mode in ("queue", "steer", "queue", "wake"):
+                    await (self._wake() if mode == "wake" else self._send(mode, self._steps()[:1]))
+                    await self._pass(0.05)
+            case ["stop", *then]:
+                await self._stop(then)
+            case _:
+                raise AssertionError(flow)
+        await _within(self.chance.choice((0.0, 3.0, 6.0)), self.reader.idle)
+
+    async def _stop(self, then: Sequence[str]) -> None:
+        if self.chance.random() < 0.5:
+            await self._send("queue", self._steps()[:1])
+        await self._ask("stop")
+        await self._pass(0.3)
+        if self.chance.random() < 0.3:
+            await self._wake()
+        for op in then:
+            await (self._send("steer", self._steps()) if op == "send" else self._ask(op))
+
+    async def _send(self, mode: str, steps: Sequence[str]) -> None:
+        token = self._token("m")
+        await self._ask("send", token=token, text=message(token, steps), mode=mode, key=token)
+
+    async def _wake(self) -> None:
+        token = self._token("w")
+        await self._ask("wake", token=token, text=message(token, self._steps()[:1]), key=token)
+
+    async def _ask(self, op: str, **fields: Any) -> None:
+        session_id = self.reader.session_id
+        try:
+            answer = await self.link.ask(op, session=session_id, **fields)
+        except Refused as exc:
+            self.record.write(op=op, session=session_id, token=fields.get("token"), refused=exc.code)
+        else:
+            self.record.write(op=op, session=session_id, token=fields.get("token"), answer=answer)
+
+    def _token(self, kind: str) -> str:
+        return f"{kind}{self.name}x{next(self.numbers)}"
+
+    def _steps(self, first: Sequence[str] = ()) -> list[str]:
+        return [*first, *self.chance.choices(STEPS, k=self.chance.randint(1, 3))]
+
+    async def _pass(self, most: float) -> None:
+        """Let some time pass, as people do; often none."""
+        if self.chance.random() < 0.7:
+            await asyncio.sleep(self.chance.uniform(0, most))
+
+
+async def _within(seconds: float, event: asyncio.Event) -> None:
+    """Wait for something that may not come, as the worker may be dead."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -1,0 +1,108 @@
+"""What is left of a round, read without any code of the runtime: plain SQL and JSON."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos import ledger
+from chaos.ledger import Entry
+from chaos.words import plans_in
+
+Row = dict[str, Any]
+
+TERMINAL = frozenset({"turn.completed", "turn.failed", "turn.stopped"})
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    number: int
+    type: str
+    turn_id: str | None
+    data: Row
+    at_us: int = 0
+
+
+@dataclass(slots=True)
+class SessionRows:
+    """One session: its row, and everything that belongs to it, in order."""
+
+    row: Row
+    inputs: list[Row] = field(default_factory=list[Row])
+    turns: list[Row] = field(default_factory=list[Row])
+    tasks: list[Row] = field(default_factory=list[Row])
+    messages: list[Row] = field(default_factory=list[Row])
+    events: list[LogEvent] = field(default_factory=list[LogEvent])
+
+    @property
+    def is_held(self) -> bool:
+        return bool(self.row["is_held"])
+
+    def parts(self, kind: str) -> Iterator[Row]:
+        """The parts of history of one pydantic-ai kind."""
+        for message in self.messages:
+            for part in message["parts"]:
+                if part["part_kind"] == kind:
+                    yield part
+
+    def told_tokens(self) -> list[str]:
+        """The token of every prompt in history, as often as it stands there."""
+        return [token for part in self.parts("user-prompt") for token, _ in plans_in(str(part["content"]))]
+
+
+@dataclass(slots=True)
+class Evidence:
+    sessions: dict[str, SessionRows]
+    ledger: list[Entry]
+    record: list[Row]
+    readers: list[Row]
+    log_lines: list[str]
+
+    def entries(self) -> dict[str, list[Entry]]:
+        """The ledger by call."""
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for entry in self.ledger:
+            found[entry.call_id].append(entry)
+        return found
+
+
+def read(folder: Path) -> Evidence:
+    with closing(sqlite3.connect(f"file:{folder / 'outlast.db'}?mode=ro", uri=True)) as connection:
+        sessions = _sessions(connection)
+    log = folder / "workers.log"
+    return Evidence(
+        sessions,
+        ledger.read(folder / "ledger.jsonl"),
+        _lines(folder / "record.jsonl"),
+        _lines(folder / "readers.jsonl"),
+        log.read_text().splitlines() if log.exists() else [],
+    )
+
+
+def _sessions(connection: sqlite3.Connection) -> dict[str, SessionRows]:
+    connection.row_factory = sqlite3.Row
+    sessions = {row["id"]: SessionRows(row) for row in _rows(connection, "sessions", "id")}
+    for row in _rows(connection, "inputs", "sequence"):
+        sessions[row["session_id"]].inputs.append(row)
+    for row in _rows(connection, "turns", "first_event"):
+        sessions[row["session_id"]].turns.append(row)
+    for row in _rows(connection, "tasks", "id"):
+        sessions[row["session_id"]].tasks.append(row)
+    for row in _rows(connection, "messages", "position"):
+        sessions[row["session_id"]].messages.append({**row, **json.loads(row["body"])})
+    for row in _rows(connection, "events", "number"):
+        event = LogEvent(row["number"], row["type"], row["turn_id"], json.loads(row["data"]), row["at"])
+        sessions[row["session_id"]].events.append(event)
+    return sessions
+
+
+def _rows(connection: sqlite3.Connection, table: str, order: str) -> list[Row]:
+    return [dict(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY {order}")]
+
+
+def _lines(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text().splitlines()]

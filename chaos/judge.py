@@ -1,0 +1,195 @@
+"""The judge: a process that was not there, and says what of a round was lost, repeated, hanging or untold.
+
+Run as `python -m chaos.judge FOLDER`; prints the faults it found as JSON.
+"""
+
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos import evidence, streams
+from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
+from chaos.ledger import Entry
+from chaos.words import MAY_RUN_AGAIN, result_of
+
+KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors")
+_UNEXPECTED = ("an attempt ended unexpectedly", "Traceback (most recent call last)", "turn failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    kind: str
+    session_id: str
+    what: str
+
+
+def judge(found: Evidence) -> Iterator[Fault]:
+    yield from _promises(found)
+    entries = found.entries()
+    for session_id, session in found.sessions.items():
+        checks = (_inputs(session), _calls(session, entries), _turns(session), _hold(session))
+        for check in checks:
+            for kind, what in check:
+                yield Fault(kind, session_id, what)
+    yield from _readers(found)
+    for line in found.log_lines:
+        if any(sign in line for sign in _UNEXPECTED):
+            yield Fault("errors", "", line[:500])
+
+
+def _promises(found: Evidence) -> Iterator[Fault]:
+    """What a client was told is so: accepted inputs are kept, stops stop, refusals leave nothing."""
+    told = Counter(token for session in found.sessions.values() for token in session.told_tokens())
+    for line in found.record:
+        session = found.sessions.get(line["session"])
+        if session is None:
+            yield Fault("lost", line["session"], "the session itself")
+            continue
+        token = line["token"]
+        if line["op"] in ("send", "wake"):
+            waits = [row for row in session.inputs if row["idempotency_key"] == token and row["state"] == "waiting"]
+            if "refused" in line:
+                if told[token]:
+                    yield Fault("repeated", line["session"], f"{token} was refused and delivered")
+            elif told[token] == 0 and not (waits and session.is_held):
+                yield Fault("lost", line["session"], f"{token} was accepted and is not in history")
+            elif waits and told[token]:
+                yield Fault("repeated", line["session"], f"{token} was delivered and still waits")
+        elif line["op"] == "stop" and line.get("answer"):
+            turns = [row for row in session.turns if row["id"] == line["answer"]]
+            if not turns or turns[0]["ended_at"] is None:
+                yield Fault("lost", line["session"], f"the stop of {line['answer']}")
+
+
+def _inputs(session: SessionRows) -> Iterator[tuple[str, str]]:
+    """Each input stands once in history, in the message it names; none waits where nothing holds it."""
+    told = Counter(session.told_tokens())
+    places = {message["position"]: json.dumps(message["parts"]) for message in session.messages}
+    for row in session.inputs:
+        token = row["idempotency_key"]
+        if told[token] > 1:
+            yield ("double_wakes" if row["kind"] == "wake" else "repeated", f"{token} was told {told[token]} times")
+        if row["state"] == "delivered" and f"[{token}:" not in places.get(row["message"], ""):
+            yield "lost", f"{token} is not in message {row['message']}"
+        if row["state"] == "waiting" and not session.is_held:
+            yield "hanging", f"{token} waits although nothing holds the session"
+    delivered = Counter(each.data["input_id"] for each in session.events if each.type == "input.delivered")
+    for row in session.inputs:
+        if delivered[row["id"]] != (row["state"] == "delivered"):
+            yield "untold", f"{row['idempotency_key']} has {delivered[row['id']]} delivery events"
+
+
+def _calls(session: SessionRows, entries: dict[str, list[Entry]]) -> Iterator[tuple[str, str]]:
+    """Each call has one answer, and it is true."""
+    returns: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for part in session.parts("tool-return"):
+        returns[part["tool_call_id"]].append(part)
+    for part in session.parts("retry-prompt"):
+        returns[part["tool_call_id"]].append(part)
+    ends = {event.data["call_id"]: event for event in reversed(session.events) if event.type == "call.ended"}
+    counts = Counter(event.data["call_id"] for event in session.events if event.type == "call.ended")
+    asked = Counter(part["tool_call_id"] for part in session.parts("tool-call"))
+    for call_id, count in asked.items():
+        if count > 1:
+            yield "repeated", f"{call_id} was asked for {count} times"
+        if len(returns[call_id]) != 1 or counts[call_id] != 1:
+            yield "untold", f"{call_id} has {len(returns[call_id])} answers and {counts[call_id]} ends"
+            continue
+        yield from _call(call_id, returns[call_id][0], ends[call_id], entries.get(call_id, []))
+    for call_id in returns.keys() - asked.keys():
+        yield "untold", f"{call_id} was answered and never asked for"
+
+
+def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    before = [line for line in lines if line.phase == "before"]
+    after = [line for line in lines if line.phase == "after"]
+    outcome, content = part.get("outcome"), part.get("content")
+    if len({line.key for line in lines}) > 1:
+        yield "repeated", f"{call_id} had several idempotency keys"
+    if part["tool_name"] not in MAY_RUN_AGAIN and len(before) > 1:
+        yield "repeated", f"{call_id} ran {len(before)} times"
+    if any(line.at_us > end.at_us for line in before):
+        yield "repeated", f"{call_id} ran again after its end was committed"
+    if end.data["outcome"] != outcome or end.data["part"]["content"] != content:
+        yield "untold", f"{call_id} ended as {end.data} and was told as {outcome}: {content}"
+    match outcome:
+        case "success":
+            if not after or content != result_of(call_id):
+                yield "untold", f"{call_id} is told as done ({content}) and was not"
+        case "interrupted":
+            if "may" not in str(content):
+                yield "untold", f"{call_id} was interrupted and is told as {content!r}"
+        case "failed":
+            if part["tool_name"] != "fail" or not after:
+                yield "untold", f"{call_id} did not fail and is told as {content!r}"
+        case _:
+            yield "untold", f"{call_id} is told as {outcome}"
+
+
+def _turns(session: SessionRows) -> Iterator[tuple[str, str]]:
+    """Every turn is over, was ended once, ran by itself, and one attempt after the other."""
+    if session.row["turn_id"] is not None:
+        yield "hanging", f"the session still points to {session.row['turn_id']}"
+    for row in session.tasks:
+        if row["ended_at"] is None:
+            yield "hanging", f"task {row['id']} is {row['state']}"
+    ends = Counter(event.turn_id for event in session.events if event.type in TERMINAL)
+    for row in session.turns:
+        if row["ended_at"] is None:
+            yield "hanging", f"{row['id']} is {row['state']}"
+        elif ends[row["id"]] != 1:
+            yield "untold", f"{row['id']} is {row['state']} with {ends[row['id']]} terminal events"
+        elif not any(each.turn_id == row["id"] and each.type == f"turn.{row['state']}" for each in session.events):
+            yield "untold", f"{row['id']} is {row['state']}, but its end says something else"
+        if row["state"] == "failed" and json.loads(row["error"])["kind"] != "crash_loop":
+            yield "errors", f"{row['id']} failed: {row['error']}"
+        attempts = [
+            event.data["attempt"]
+            for event in session.events
+            if event.turn_id == row["id"] and event.type in ("turn.started", "turn.resumed")
+        ]
+        if attempts != list(range(1, row["attempt"] + 1)):
+            yield "runners", f"{row['id']} was claimed as {attempts}, its attempt is {row['attempt']}"
+    yield from _overlaps(session.events)
+
+
+def _overlaps(events: Sequence[LogEvent]) -> Iterator[tuple[str, str]]:
+    running: str | None = None
+    for event in events:
+        if event.type == "turn.queued":
+            if running is not None:
+                yield "runners", f"{event.turn_id} began while {running} was not over"
+            running = event.turn_id
+        elif event.type.startswith(("turn.", "part.", "response.", "call.")) and event.turn_id != running:
+            yield "runners", f"event {event.number} of {event.turn_id} while {running} was the session's turn"
+        if event.type in TERMINAL:
+            running = None
+
+
+def _hold(session: SessionRows) -> Iterator[tuple[str, str]]:
+    """While a session is on hold nothing starts a turn."""
+    is_held = False
+    for event in session.events:
+        if event.type in ("session.held", "session.resumed"):
+            is_held = event.type == "session.held"
+        elif event.type == "turn.queued" and is_held:
+            yield "lost", f"{event.turn_id} was started while the session was on hold"
+
+
+def _readers(found: Evidence) -> Iterator[Fault]:
+    for reader in found.readers:
+        session = found.sessions[reader["session"]]
+        told = [LogEvent(*event) for event in reader["events"]]
+        last = told[-1].number if told else reader["after"]
+        if last < session.row["last_event"]:
+            yield Fault("hanging", reader["session"], f"{reader['reader']} stopped at {last}")
+        for what in streams.faults(session.events, reader["after"], told):
+            yield Fault("streams", reader["session"], f"{reader['reader']}: {what}")
+
+
+if __name__ == "__main__":
+    print(json.dumps([asdict(fault) for fault in judge(evidence.read(Path(sys.argv[1])))]))

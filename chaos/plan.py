@@ -1,0 +1,59 @@
+"""Which kill comes when: a plan that follows from the seed alone, so that a round can be played again."""
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+KILLS_PER_ROUND = 10
+
+Moment = Literal["before", "after"]
+
+ALWAYS = ("claim", "deliver", "request", "journal", "flush", "turn.end", "hold", "stop", "tool")
+"""Places of which each cycle has both moments. `tool` is inside a tool: before and after its effect."""
+
+IN_TURN = ("accept", "resume", "drop", "hand_over", "task.end", "fold", "reconcile", "create", "wake", "retry")
+"""Places of which each cycle has a few."""
+
+RARE_PER_CYCLE = 4
+INSTANTS_PER_CYCLE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One death. Without a `place` it comes `after_seconds`, from outside; else at the nth time the worker is there."""
+
+    place: str | None = None
+    moment: Moment = "before"
+    nth: int = 1
+    after_seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return "instant" if self.place is None else f"{self.place}/{self.moment}"
+
+
+def _rare() -> list[tuple[str, Moment]]:
+    return [(place, moment) for place in IN_TURN for moment in ("before", "after")]
+
+
+def cycle(seed: int, number: int) -> list[Kill]:
+    """Cycle `number` of a run: every important place once at each moment, some rare ones, some instants."""
+    chance = random.Random(f"plan {seed} {number}")
+    rare = _rare()
+    random.Random(f"rare {seed}").shuffle(rare)
+    first = number * RARE_PER_CYCLE
+    places: list[tuple[str, Moment]] = [(place, moment) for place in ALWAYS for moment in ("before", "after")]
+    places += [rare[(first + each) % len(rare)] for each in range(RARE_PER_CYCLE)]
+    kills = [Kill(place, moment, chance.choice((1, 1, 1, 2, 3))) for place, moment in places]
+    kills += [Kill(after_seconds=chance.uniform(0.0, 0.6)) for _ in range(INSTANTS_PER_CYCLE)]
+    chance.shuffle(kills)
+    return kills
+
+
+def round_kills(seed: int, number: int, kills: int = KILLS_PER_ROUND) -> list[Kill]:
+    """The kills of round `number`, which does not depend on how many rounds there are."""
+    length = len(cycle(seed, 0))
+    chosen: list[Kill] = []
+    for at in range(number * KILLS_PER_ROUND, number * KILLS_PER_ROUND + kills):
+        chosen.append(cycle(seed, at // length)[at % length])
+    return chosen

@@ -1,0 +1,149 @@
+"""One round: clients, readers, and workers that die one after another until the last one may settle."""
+
+import asyncio
+import json
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos.client import Client, Record
+from chaos.link import Link, Worker
+from chaos.plan import Kill
+from chaos.reading import Readers
+from chaos.worker import Job
+
+_CLIENTS = 3
+_PATIENCE = 12.0
+"""Seconds to wait until a worker reaches its place; then it is killed where it is, as at any instant."""
+_SETTLE = 60.0
+MANY_CLAIMS = 1_000
+FEW_CLAIMS = 3
+
+
+@dataclass(slots=True)
+class Round:
+    """`folder` holds everything the judge looks at, and stays if the judge finds a fault."""
+
+    folder: Path
+    seed: str
+    kills: Sequence[Kill]
+    max_claims: int = MANY_CLAIMS
+    done: Counter[str] = field(default_factory=Counter[str])
+    link: Link = field(default_factory=Link)
+    readers: Readers = field(init=False)
+    started: int = 0
+
+    def __post_init__(self) -> None:
+        self.readers = Readers(self.link)
+
+    async def run(self) -> list[dict[str, Any]]:
+        """Play the round; gives what the judge found."""
+        record = Record(self.folder / "record.jsonl")
+        clients = [
+            asyncio.create_task(self._client(record, number).run(), name=f"client {number}")
+            for number in range(_CLIENTS)
+        ]
+        try:
+            for kill in self.kills:
+                await self._life(kill)
+            await self._last_life(clients)
+        finally:
+            for each in clients:
+                each.cancel()
+            await asyncio.wait(clients)
+            await self.readers.close()
+            record.close()
+            if self.link.worker is not None:
+                self.link.worker.process.kill()
+                await self.link.worker.end()
+        for each in clients:
+            each.result()
+        self._write_readers()
+        return await judged(self.folder)
+
+    def _client(self, record: Record, number: int) -> Client:
+        chance = random.Random(f"client {self.seed} {number}")
+        return Client(self.link, self.readers, record, chance, str(number))
+
+    async def _start(self, kill: Kill | None) -> Worker:
+        self.started += 1
+        job = Job(self.folder, self.started, kill, self.max_claims)
+        return await Worker.start(job, self.readers.take)
+
+    async def _life(self, kill: Kill) -> None:
+        """One worker from its start to its death."""
+        worker = await self._start(kill)
+        self.link.connect(worker, kill.place)
+        name = kill.name
+        if kill.place is None:
+            await worker.ready.wait()
+            await self._gone_within(worker, kill.after_seconds)
+        else:
+            if kill.place == "hand_over":
+                await worker.ready.wait()
+                await self._gone_within(worker, 0.4)
+                worker.say("leave")
+            if not await self._gone_within(worker, _PATIENCE):
+                name = "instant"
+        self.link.connect(None, None)
+        worker.process.kill()
+        code = await worker.end()
+        assert code in (0, -signal.SIGKILL), f"a worker ended by itself with {code}: see {self.folder}/workers.log"
+        self.done[name] += code != 0
+
+    async def _gone_within(self, worker: Worker, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await worker.gone.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _last_life(self, clients: Sequence[asyncio.Task[None]]) -> None:
+        """Nothing kills this one: clients finish, work settles, readers catch up, late readers read it all."""
+        self.link.is_over = True
+        worker = await self._start(None)
+        self.link.connect(worker, None)
+        deadline = asyncio.get_running_loop().time() + _SETTLE
+        await asyncio.wait(clients, timeout=_SETTLE)
+        look: dict[str, Any] = {"open": ["?"], "ends": {}}
+        while look["open"] and asyncio.get_running_loop().time() < deadline and not worker.gone.is_set():
+            look = await worker.ask("look")
+            await asyncio.sleep(0.05)
+        chance = random.Random(f"late {self.seed}")
+        for session_id, end in look["ends"].items():
+            self.readers.add(session_id)
+            self.readers.add(session_id, after=chance.randint(0, end))
+        await self._caught_up(look["ends"], deadline)
+        self.link.connect(None, None)
+        worker.say("leave")
+        code = await worker.end()
+        assert code == 0, f"the last worker ended with {code}: see workers.log"
+
+    async def _caught_up(self, ends: dict[str, int], deadline: float) -> None:
+        """Wait for every reader; one that never gets there is for the judge to see."""
+        while self.readers.behind(ends):
+            await asyncio.sleep(0.05)
+            if asyncio.get_running_loop().time() > deadline:
+                return
+
+    def _write_readers(self) -> None:
+        with (self.folder / "readers.jsonl").open("w") as file:
+            for each in self.readers.by_name.values():
+                line = {"reader": each.name, "session": each.session_id, "after": each.after, "events": each.events}
+                file.write(json.dumps(line) + "\n")
+
+
+async def judged(folder: Path) -> list[dict[str, Any]]:
+    """What the judge, a process of its own, says about a folder."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "chaos.judge", str(folder), stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, "the judge failed"
+    return json.loads(output)

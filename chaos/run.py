@@ -1,0 +1,96 @@
+"""A run: rounds until enough workers have died, and the report about them."""
+
+import asyncio
+import json
+import platform
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from chaos.judge import KINDS
+from chaos.link import prepare
+from chaos.plan import KILLS_PER_ROUND, round_kills
+from chaos.round import FEW_CLAIMS, MANY_CLAIMS, Round
+
+RESULTS = Path(__file__).parent / "results"
+_FEW_CLAIMS_EVERY = 5
+_PACKAGES = ("outlast", "pydantic-ai-slim", "sqlalchemy")
+
+
+@dataclass(slots=True)
+class Run:
+    """With `only`, the one round that is to be played again."""
+
+    kills: int
+    seed: int
+    name: str
+    results: Path = RESULTS
+    only: int | None = None
+    done: Counter[str] = field(default_factory=Counter[str])
+    faults: Counter[str] = field(default_factory=Counter[str])
+    failing: list[int] = field(default_factory=list[int])
+    examples: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    async def play(self, *, limit: float) -> int:
+        """Play all rounds; gives the exit code."""
+        prepare()
+        print(f"chaos: {self.kills} kills, seed {self.seed}", flush=True)
+        began = time.monotonic()
+        async with asyncio.timeout(limit):
+            number = self.only or 0
+            while self.done.total() < self.kills:
+                kills = min(KILLS_PER_ROUND, self.kills - self.done.total())
+                await self._round(number, kills)
+                number += 1
+                if self.only is not None:
+                    break
+        self._report(time.monotonic() - began)
+        return 1 if self.faults else 0
+
+    async def _round(self, number: int, kills: int) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="outlast-chaos-"))
+        claims = FEW_CLAIMS if number % _FEW_CLAIMS_EVERY == _FEW_CLAIMS_EVERY - 1 else MANY_CLAIMS
+        began = time.monotonic()
+        round_ = Round(folder, f"{self.seed}.{number}", round_kills(self.seed, number, kills), max_claims=claims)
+        found = await round_.run()
+        self.done += round_.done
+        seconds = time.monotonic() - began
+        print(f"round {number}: {round_.done.total()} kills, {len(found)} faults, {seconds:.1f} s", flush=True)
+        if not found:
+            shutil.rmtree(folder)
+            return
+        self.failing.append(number)
+        self.faults.update(fault["kind"] for fault in found)
+        self.examples += found[:5]
+        for fault in found[:10]:
+            print(f"  {fault['kind']}: {fault['session_id']} {fault['what'][:300]}")
+        print(f"  everything is in {folder}; play it again with --seed {self.seed} --round {number}", flush=True)
+
+    def _report(self, seconds: float) -> None:
+        totals: Mapping[str, int] = {kind: self.faults[kind] for kind in KINDS}
+        report = {
+            "kills": self.done.total(),
+            **totals,
+            "places": dict(sorted(self.done.items())),
+            "seed": self.seed,
+            "failing_rounds": self.failing,
+            "examples": self.examples,
+            "seconds": round(seconds, 1),
+            "versions": {
+                "python": platform.python_version(),
+                "sqlite": sqlite3.sqlite_version,
+                **{name: version(name) for name in _PACKAGES},
+            },
+        }
+        self.results.mkdir(exist_ok=True)
+        path = self.results / f"{self.name}.json"
+        path.write_text(json.dumps(report, indent=2) + "\n")
+        shown = ", ".join(f"{kind} {count}" for kind, count in totals.items())
+        print(f"{self.done.total()} kills: {shown}\nreport: {path.name}", flush=True)

@@ -1,0 +1,116 @@
+"""The agent under test: what it does follows from the history alone, so it goes on after any crash.
+
+The model does the steps of every plan it has seen, in order, that stand in no response yet, and then says
+that it is done. The id of a call is made of token and step: a call that is asked for again has the same id.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+
+import outlast
+from chaos.ledger import Ledger
+from chaos.plan import Moment
+from chaos.words import plans_in, result_of
+from outlast.testing import ScriptedModel, Step, call, error, reasoning, text, texts_seen
+
+_TALK = "The river rose by a hand overnight, and the bridge was closed before noon. " * 3
+
+At = Callable[[str, Moment], None]
+"""Told each place that a worker reaches; may not return."""
+
+
+class Script:
+    """The steps of one worker's model. The only thing it remembers is where it already failed once."""
+
+    def __init__(self) -> None:
+        self._failed: set[str] = set()
+
+    def __call__(self, messages: list[ModelMessage]) -> Step:
+        asked = set(_asked(messages))
+        for content in texts_seen(messages):
+            for token, steps in plans_in(content):
+                for number, step in enumerate(steps):
+                    name = f"{token}.{number}"
+                    if name not in asked:
+                        return self._step(name, step)
+        return text(f"Done. {_TALK}", chunk=24, pause=0.004)
+
+    def _step(self, name: str, step: str) -> Step:
+        words = text(f"Now {name}. {_TALK}", chunk=30, pause=0.004)
+        # A response of text alone would end the turn, so each step asks for something.
+        looks = call("look", {"name": name}, call_id=f"{name}.0")
+        if step == "talk":
+            return [reasoning("Let me think about that. ", chunk=5, pause=0.004), words, looks]
+        if step == "flaky":
+            if name in self._failed:
+                return [words, looks]
+            self._failed.add(name)
+            return [text(f"Now {name}. I was about to", chunk=4, pause=0.008), error(503)]
+        tools = enumerate(step.split("+"))
+        return [words, *(call(tool, {"name": name}, call_id=f"{name}.{at}", chunk=6) for at, tool in tools)]
+
+
+def _asked(messages: Sequence[ModelMessage]) -> Iterator[str]:
+    """The steps whose calls stand in history."""
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            for part in message.parts:
+                if isinstance(part, ToolCallPart):
+                    yield part.tool_call_id.rpartition(".")[0]
+
+
+class Effects:
+    """What every tool does: a line in the ledger before its effect, and one after it."""
+
+    def __init__(self, ledger: Ledger, at: At) -> None:
+        self._ledger = ledger
+        self._at = at
+
+    def begin(self, context: RunContext[object]) -> None:
+        self._write(context, "before")
+
+    def finish(self, context: RunContext[object]) -> str:
+        self._write(context, "after")
+        return result_of(context.tool_call_id or "")
+
+    def _write(self, context: RunContext[object], moment: Moment) -> None:
+        key = outlast.idempotency_key() or ""
+        self._ledger.write(context.tool_call_id or "", key, context.tool_name or "", moment)
+        self._at("tool", moment)
+
+
+def make_agent(ledger: Ledger, at: At) -> Agent[object, str]:
+    """An agent with quick, slow, blocking, failing and repeatable tools."""
+    agent: Agent[object, str] = Agent(ScriptedModel(Script()), name="chaos")
+    effects = Effects(ledger, at)
+
+    async def note(context: RunContext[object], name: str) -> str:
+        effects.begin(context)
+        return effects.finish(context)
+
+    async def slow(context: RunContext[object], name: str) -> str:
+        effects.begin(context)
+        await asyncio.sleep(0.12)
+        return effects.finish(context)
+
+    def thread(context: RunContext[object], name: str) -> str:
+        effects.begin(context)
+        time.sleep(0.3)
+        return effects.finish(context)
+
+    async def fail(context: RunContext[object], name: str) -> str:
+        effects.begin(context)
+        effects.finish(context)
+        raise ToolFailed(f"There is no {name}.")
+
+    for tool in (note, slow, fail):
+        agent.tool(tool)
+    agent.tool(thread)
+    agent.tool(name="again", metadata=outlast.hints(idempotent=True))(slow)
+    agent.tool(name="look", metadata=outlast.hints(read_only=True))(note)
+    return agent

@@ -1,0 +1,210 @@
+"""One worker process: a real `Outlast` on the round's database, driven over a socket, killed at a given place."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from chaos.ledger import Ledger
+from chaos.plan import Kill, Moment
+from chaos.script import make_agent
+from outlast import Outlast, OutlastError, Session, Settings
+from outlast.ids import SessionId
+from outlast.runtime import LOCAL_OWNER
+from outlast.sessions import inbox, turn
+from outlast.sessions.inbox import Limits
+from outlast.sessions.turn import TurnLimits
+from outlast.store import inputs, opening, tables
+from outlast.store.inputs import InputKind
+from outlast.store.sqlite import SqliteDatabase
+from outlast.store.unit import Unit
+
+Json = dict[str, Any]
+_TURNS = TurnLimits(max_running_per_owner=64, max_queued_per_owner=10_000, max_woken=10_000)
+_LIMITS = Limits(max_inbox=1_000, max_busy_per_minute=1_000_000, turns=_TURNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker process is told at its start."""
+
+    folder: Path
+    number: int
+    kill: Kill | None
+    max_claims: int
+
+
+@dataclass(slots=True)
+class Trap:
+    """Ends this process at the nth time it is at a place, so that nothing after that instant happens."""
+
+    kill: Kill | None
+    seen: int = 0
+
+    def at(self, place: str, moment: Moment) -> None:
+        if self.kill is not None and (place, moment) == (self.kill.place, self.kill.moment):
+            self.seen += 1
+            if self.seen == self.kill.nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def settings(max_claims: int) -> Settings:
+    """Short waits, and limits that traffic does not meet: they have tests of their own."""
+    return Settings(
+        max_claims=max_claims,
+        max_inbox=_LIMITS.max_inbox,
+        max_busy_messages_per_minute=_LIMITS.max_busy_per_minute,
+        max_turns_per_owner=_TURNS.max_running_per_owner,
+        max_queued_turns_per_owner=_TURNS.max_queued_per_owner,
+        max_woken_turns=_TURNS.max_woken,
+        model_backoff=timedelta(milliseconds=10),
+        stop_grace=timedelta(milliseconds=100),
+        abandon_after=timedelta(seconds=2),
+        drain=timedelta(milliseconds=150),
+    )
+
+
+def main(job: Job, channel: socket.socket) -> None:
+    """The body of the process. Says nothing on the driver's terminal: all output goes to the round's log."""
+    log = os.open(job.folder / "workers.log", os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    asyncio.run(_serve(job, channel))
+
+
+async def _serve(job: Job, channel: socket.socket) -> None:
+    trap = Trap(job.kill)
+    _watch_from_the_first_commit(trap)
+    ledger = Ledger(job.folder / "ledger.jsonl", job.number)
+    reader, writer = await asyncio.open_connection(sock=channel)
+    agent = make_agent(ledger, trap.at)
+    async with Outlast(agent, database=job.folder / "outlast.db", settings=settings(job.max_claims)) as runtime:
+        await Service(runtime, reader, writer).run()
+    writer.close()
+    ledger.close()
+
+
+def _watch_from_the_first_commit(trap: Trap) -> None:
+    """The watcher must be there when the runtime reconciles, which it does while it opens."""
+    open_sqlite = opening.open_sqlite
+
+    async def watched(*args: Any, **options: Any) -> SqliteDatabase:
+        database = await open_sqlite(*args, **options)
+        database.watcher = trap.at
+        return database
+
+    opening.open_sqlite = watched
+
+
+@dataclass(slots=True)
+class Service:
+    """Answers commands, each in a coroutine of its own, until the driver says `leave` or is gone."""
+
+    runtime: Outlast[object, str]
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    running: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    async def run(self) -> None:
+        self._say({"ready": os.getpid()})
+        try:
+            while line := await self.reader.readline():
+                command: Json = json.loads(line)
+                if command["op"] == "leave":
+                    return
+                running = asyncio.create_task(self._answer(command), name=f"command {command['op']}")
+                self.running.add(running)
+                running.add_done_callback(self.running.discard)
+        finally:
+            for running in self.running:
+                running.cancel()
+
+    def _say(self, line: Json) -> None:
+        self.writer.write(json.dumps(line).encode() + b"\n")
+
+    async def _answer(self, command: Json) -> None:
+        commands: dict[str, Callable[[Json], Coroutine[Any, Any, Any]]] = {
+            "create": self._create,
+            "send": self._send,
+            "wake": self._wake,
+            "stop": self._stop,
+            "resume": self._resume,
+            "retry": self._retry,
+            "follow": self._follow,
+            "look": self._look,
+        }
+        try:
+            answer = await commands[command["op"]](command)
+        except OutlastError as exc:
+            self._say({"id": command["id"], "refused": exc.code})
+        else:
+            self._say({"id": command["id"], "answer": answer})
+
+    async def _session(self, command: Json) -> Session:
+        return await self.runtime.sessions.get(command["session"])
+
+    async def _create(self, command: Json) -> str:
+        return (await self.runtime.sessions.create()).id
+
+    async def _send(self, command: Json) -> str:
+        session = await self._session(command)
+        sent = await session.send(command["text"], when_busy=command["mode"], idempotency_key=command["key"])
+        return sent.input.id
+
+    async def _wake(self, command: Json) -> str:
+        session_id, key = SessionId(command["session"]), command["key"]
+
+        def wake(unit: Unit) -> str:
+            unit.lock(session_id)
+            known = inputs.by_key(unit.connection, session_id, key)
+            if known is not None:
+                return known.id
+            text = command["text"]
+            return inbox.notify(unit, session_id, InputKind.WAKE, text, idempotency_key=key, limits=_LIMITS).id
+
+        return await self.runtime.database.transaction(wake, name="wake")
+
+    async def _stop(self, command: Json) -> str | None:
+        """Answers when the wish is committed, as the caller who does not wait for the end sees it."""
+        session_id = SessionId(command["session"])
+        return await self.runtime.database.transaction(
+            lambda unit: turn.request_stop(unit, session_id, owner_id=LOCAL_OWNER, limits=_TURNS), name="hold"
+        )
+
+    async def _resume(self, command: Json) -> str | None:
+        resumed = await (await self._session(command)).resume()
+        return None if resumed is None else resumed.id
+
+    async def _retry(self, command: Json) -> str:
+        return (await (await self._session(command)).retry()).id
+
+    async def _follow(self, command: Json) -> None:
+        session = await self._session(command)
+        async with session.events(after=command["after"]) as stream:
+            async for event in stream:
+                told = [event.number, event.type, event.turn_id, event.data]
+                self._say({"reader": command["reader"], "event": told})
+                await self.writer.drain()
+                await asyncio.sleep(command["pause"])
+
+    async def _look(self, command: Json) -> Json:
+        """What is still open, and where each log ends."""
+
+        def look(connection: sa.Connection) -> Json:
+            open_turns = sa.select(tables.turns.c.id).where(tables.turns.c.ended_at.is_(None))
+            open_tasks = sa.select(tables.tasks.c.id).where(tables.tasks.c.ended_at.is_(None))
+            ends = connection.execute(sa.select(tables.sessions.c.id, tables.sessions.c.last_event))
+            return {
+                "open": [*connection.execute(open_turns).scalars(), *connection.execute(open_tasks).scalars()],
+                "ends": {row.id: row.last_event for row in ends},
+            }
+
+        return await self.runtime.database.read(look)

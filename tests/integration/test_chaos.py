@@ -1,0 +1,70 @@
+"""Real workers killed at named places and at random instants: a small share of what `make chaos` does."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaos.evidence import LogEvent
+from chaos.streams import faults
+
+KILLS = 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+async def test_nothing_is_lost_or_repeated_when_workers_are_killed(tmp_path: Path) -> None:
+    """P1 to P5: after 20 kills every accepted input, call, end and event is there, once."""
+    command = ["-m", "chaos", "--kills", str(KILLS), "--seed", "3", "--results", str(tmp_path), "--name", "few"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await process.communicate()
+
+    assert process.returncode == 0, output.decode()
+    report = json.loads((tmp_path / "few.json").read_text())
+    assert report["kills"] == KILLS
+    assert {report[total] for total in ("lost", "repeated", "double_wakes", "hanging", "untold", "streams")} == {0}
+
+
+LOG = [
+    LogEvent(1, "turn.started", "t", {"attempt": 1}),
+    LogEvent(2, "part.started", "t", {"part": "1.1.0"}),
+    LogEvent(5, "part.delta", "t", {"part": "1.1.0", "offset": 0, "text": "The river", "first": 3}),
+    LogEvent(6, "part.ended", "t", {"part": "1.1.0"}),
+    LogEvent(9, "turn.resumed", "t", {"attempt": 2, "dropped": ["1.2.0"]}),
+]
+LIVE = [
+    *LOG[:2],
+    LogEvent(3, "part.delta", "t", {"part": "1.1.0", "offset": 0, "text": "The "}),
+    LogEvent(5, "part.delta", "t", {"part": "1.1.0", "offset": 4, "text": "river"}),
+    LOG[3],
+    LogEvent(8, "part.delta", "t", {"part": "1.2.0", "offset": 0, "text": "lost"}),
+    LOG[4],
+]
+
+
+def test_a_reader_of_the_parts_that_were_folded_or_dropped_is_right() -> None:
+    """P4: live pieces and their fold are the same text, and what was dropped does not count."""
+    assert list(faults(LOG, 0, LIVE)) == []
+    assert list(faults(LOG, 0, LOG)) == []
+    assert list(faults(LOG, 3, LIVE[3:])) == []
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param([*LIVE[:3], *LIVE[4:]], id="a piece is missing"),
+        pytest.param([*LIVE[:3], *LIVE[2:]], id="a piece came twice"),
+        pytest.param(LIVE[:-1], id="an event is missing"),
+        pytest.param(LIVE[1:], id="the first event is missing"),
+        pytest.param([*LIVE[:4], LIVE[5], *LIVE[4:5], LIVE[6]], id="another order"),
+        pytest.param([*LIVE[:4], *LIVE[5:]], id="the end of a part is missing"),
+        pytest.param([*LIVE[:3], LOG[2], *LIVE[4:]], id="a fold that was not cut"),
+    ],
+)
+def test_a_reader_that_missed_something_is_found(told: list[LogEvent]) -> None:
+    """P4: the comparison itself can fail."""
+    assert list(faults(LOG, 0, told))
