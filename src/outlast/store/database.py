@@ -5,10 +5,16 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol, TypeVar
 
 import sqlalchemy as sa
+import structlog
 
-from outlast.store.unit import Outbox, Unit
+from outlast.errors import StoreUnavailable
+from outlast.store.unit import Committed, Outbox, Unit
 
 T = TypeVar("T")
+log = structlog.get_logger("outlast.store")
+
+_FIRST_WAIT = 0.02
+_LONGEST_WAIT = 1.0
 
 Moment = Literal["before", "after"]
 CommitWatcher = Callable[[str, Moment], None]
@@ -52,3 +58,28 @@ async def decided(operation: Awaitable[T]) -> T:
         if not inner.cancelled():
             inner.exception()
         raise
+
+
+async def persistently(operation: Callable[[], Awaitable[T]]) -> T:
+    """Again and again while the store is unavailable: running work waits for it instead of failing.
+
+    A store that this process has closed will not come back, so that is raised.
+    """
+    wait = _FIRST_WAIT
+    while True:
+        try:
+            return await operation()
+        except StoreUnavailable as exc:
+            if exc.details.get("is_closed"):
+                raise
+            log.warning("the store is unavailable: waiting for it", error=str(exc), cause=repr(exc.__cause__))
+        await asyncio.sleep(wait)
+        wait = min(wait * 2, _LONGEST_WAIT)
+
+
+def hand_on(outbox: Outbox, committed: Committed) -> None:
+    """Tell of a commit. Whoever fails while being told changes nothing: it is committed, and rows can be looked at."""
+    try:
+        outbox.deliver(committed)
+    except Exception:
+        log.exception("telling of a commit failed")

@@ -2,15 +2,17 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from outlast.clock import Clock
-from outlast.errors import InvalidInput
+from outlast.errors import InvalidInput, OutlastError
 from outlast.store import schema
-from outlast.store.postgres import PostgresDatabase
+from outlast.store.postgres import FOREIGN, PostgresDatabase, unavailable
 from outlast.store.sqlite import SqliteDatabase, make_engine
 
 ADVISORY_LOCK = 0x0071A57
@@ -32,12 +34,19 @@ def parse(url: str) -> sa.URL:
 
 def sqlite_path(url: sa.URL) -> Path:
     assert url.database is not None
-    return Path(url.database).absolute()
+    # Links are followed: two names of one file must not look like two databases.
+    return Path(url.database).resolve()
 
 
 async def open_sqlite(path: Path, *, clock: Clock, durability: str) -> SqliteDatabase:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    await asyncio.to_thread(_migrate_file, path, durability)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(_migrate_file, path, durability)
+    except (DatabaseError, OSError) as exc:
+        why = exc.orig if isinstance(exc, DatabaseError) else exc
+        raise OutlastError(
+            f"{path} cannot be opened as a SQLite database: {why}. Check the path, its permissions and the disk.",
+        ) from exc
     return SqliteDatabase(path, clock=clock, durability=durability)
 
 
@@ -47,6 +56,8 @@ async def open_postgres(url: sa.URL) -> PostgresDatabase:
         async with engine.begin() as connection:
             await connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
             await connection.run_sync(_migrate)
+    except FOREIGN as exc:
+        raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
     finally:
         await engine.dispose()
     return PostgresDatabase(url)
@@ -74,7 +85,5 @@ def _migrate_file(path: Path, durability: str) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     """A consistent copy of the file as it was before the migration."""
-    with sqlite3.connect(source) as old, sqlite3.connect(target) as new:
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
-    old.close()
-    new.close()

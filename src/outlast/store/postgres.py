@@ -6,18 +6,22 @@ from datetime import datetime
 from typing import TypeVar
 
 import sqlalchemy as sa
+from asyncpg.exceptions import InterfaceError, PostgresError
 from sqlalchemy import exc as exc_types
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from outlast.clock import from_microseconds
 from outlast.errors import StoreUnavailable
-from outlast.store.database import CommitWatcher, decided
+from outlast.store.database import CommitWatcher, decided, hand_on
 from outlast.store.sqlite import translate
 from outlast.store.unit import Outbox, SilentOutbox, Unit
 
 T = TypeVar("T")
 
 _RETRIES = 3
+FOREIGN = (exc_types.DBAPIError, exc_types.TimeoutError, OSError, PostgresError, InterfaceError)
+_UNAVAILABLE = frozenset({"08", "53", "57", "58"})
+"""Classes of SQLSTATE: connection lost, resources used up, stopped by an operator, trouble of the system."""
 _NOW = sa.text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 
 
@@ -27,6 +31,8 @@ class PostgresDatabase:
     def __init__(self, url: sa.URL, *, pool_size: int = 10) -> None:
         self.watcher: CommitWatcher | None = None
         self._engine: AsyncEngine = create_async_engine(url, pool_size=pool_size, pool_pre_ping=True)
+        # All statements of one read see one moment, as they do on SQLite.
+        self._reading = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._outbox: Outbox = SilentOutbox()
 
     def attach(self, outbox: Outbox) -> None:
@@ -37,10 +43,10 @@ class PostgresDatabase:
 
     async def read(self, fn: Callable[[sa.Connection], T]) -> T:
         try:
-            async with self._engine.connect() as connection:
+            async with self._reading.connect() as connection:
                 return await connection.run_sync(fn)
-        except (exc_types.DBAPIError, OSError) as exc:
-            raise _translate(exc) from exc
+        except FOREIGN as exc:
+            raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
 
     async def close(self) -> None:
         await self._engine.dispose()
@@ -49,12 +55,12 @@ class PostgresDatabase:
         for attempt in range(_RETRIES):
             try:
                 result, unit = await self._run(fn, name)
-            except (exc_types.DBAPIError, OSError) as exc:
+            except FOREIGN as exc:
                 if attempt + 1 < _RETRIES and _may_repeat(exc):
                     await asyncio.sleep(0.01 * 2**attempt)
                     continue
-                raise _translate(exc) from exc
-            self._outbox.deliver(unit.committed)
+                raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
+            hand_on(self._outbox, unit.committed)
             return result
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -85,7 +91,21 @@ def _may_repeat(exc: Exception) -> bool:
     return any(sign in text for sign in ("InvalidCachedStatement", "deadlock", "could not serialize"))
 
 
-def _translate(exc: BaseException) -> BaseException:
-    if isinstance(exc, OSError):
-        return StoreUnavailable("PostgreSQL cannot be reached; nothing was lost. Try again.")
-    return translate(exc)
+def unavailable(exc: BaseException) -> BaseException:
+    """A foreign error as ours, when PostgreSQL may later do what it could not do now."""
+    if not _is_unreachable(exc):
+        return translate(exc)
+    error = StoreUnavailable("PostgreSQL cannot be used at the moment; nothing was lost. Try again.")
+    error.__cause__ = exc
+    return error
+
+
+def _is_unreachable(exc: BaseException) -> bool:
+    """No connection, no room for one, no disk, or a server on its way down or up."""
+    if isinstance(exc, exc_types.DBAPIError):
+        if exc.connection_invalidated:
+            return True
+        exc = exc.orig or exc
+    if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError):
+        return True
+    return str(getattr(exc, "sqlstate", None) or "")[:2] in _UNAVAILABLE

@@ -20,8 +20,8 @@ from sqlalchemy import exc as exc_types
 from sqlalchemy.pool import NullPool
 
 from outlast.clock import Clock
-from outlast.errors import OutlastError, StoreUnavailable
-from outlast.store.database import CommitWatcher, decided
+from outlast.errors import StoreUnavailable
+from outlast.store.database import CommitWatcher, decided, hand_on
 from outlast.store.unit import Outbox, SilentOutbox, Unit
 
 T = TypeVar("T")
@@ -43,11 +43,16 @@ class _Job:
     def settle(self, outbox: Outbox) -> None:
         """On the event loop: tell the engine and the readers, then whoever waits."""
         if self.error is None and self.unit is not None:
-            outbox.deliver(self.unit.committed)
+            hand_on(outbox, self.unit.committed)
         if self.future.done():
             return
         if self.error is None:
             self.future.set_result(self.result)
+        elif isinstance(self.error, StopIteration):
+            # A future refuses to hold one, and its waiter would wait for ever.
+            wrapped = RuntimeError("a transaction function raised StopIteration")
+            wrapped.__cause__ = self.error
+            self.future.set_exception(wrapped)
         else:
             self.future.set_exception(self.error)
 
@@ -107,7 +112,7 @@ class SqliteDatabase:
         self._closed = True
         self._jobs.put(None)
         await asyncio.to_thread(self._writer.join)
-        self._readers.shutdown(wait=True)
+        await asyncio.to_thread(self._readers.shutdown)
         for connection in self._read_connections:
             connection.close()
         self._engine.dispose()
@@ -122,7 +127,7 @@ class SqliteDatabase:
                 _raw(connection).execute("BEGIN")
                 return fn(connection)
         except (exc_types.DBAPIError, sqlite3.Error) as exc:
-            raise translate(exc) from exc
+            raise translate(exc)  # noqa: B904 - it has its cause, or is the error itself
 
     def _write(self) -> None:
         connection: sa.Connection | None = None
@@ -168,6 +173,9 @@ class SqliteDatabase:
                     raw.execute("SAVEPOINT job")
                     self._run(connection, job)
                     if job.error is not None:
+                        if not raw.in_transaction:
+                            # SQLite itself rolled everything back, as it does when the disk is full.
+                            raise job.error
                         raw.execute("ROLLBACK TO job")
                     raw.execute("RELEASE job")
             self._watch(batch, "before")
@@ -213,9 +221,12 @@ _UNAVAILABLE = (
 
 
 def translate(exc: BaseException) -> BaseException:
-    """A foreign store error as ours: what the database could not do, it may be able to do later."""
-    if isinstance(exc, _UNAVAILABLE):
-        error: OutlastError = StoreUnavailable("The database did not take the change; nothing was lost. Try again.")
-        error.__cause__ = exc
-        return error
-    return exc
+    """A foreign store error as ours, when the database may later do what it could not do now."""
+    if not isinstance(exc, _UNAVAILABLE):
+        return exc
+    orig = exc.orig if isinstance(exc, exc_types.DBAPIError) else exc
+    if getattr(orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
+        return exc  # a wrong statement stays wrong
+    error = StoreUnavailable("The database did not take the change; nothing was lost. Try again.")
+    error.__cause__ = exc
+    return error

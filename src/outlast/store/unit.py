@@ -109,6 +109,8 @@ class Unit:
             if row is None:
                 raise NotFound("There is no such session.", id=session_id)
             session = self._locked[session_id] = LockedSession(dict(row))
+        elif owner_id is not None and session.owner_id != owner_id:
+            raise NotFound("There is no such session.", id=session_id)
         return session
 
     def append(self, session_id: SessionId, drafts: Sequence[Draft]) -> int:

@@ -1,0 +1,158 @@
+"""A database that cannot do its work for a while: said as such, nothing acknowledged, and then it goes on."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import exc as exc_types
+
+from outlast.clock import SystemClock
+from outlast.errors import OutlastError, StoreUnavailable
+from outlast.store import opening
+from outlast.store.database import Database, persistently
+from outlast.store.unit import Unit
+from tests.support.store import HeldWriter, append, new_session, note, opened, started, stored_notes
+
+
+async def test_those_who_share_a_commit_fail_apart(sqlite_url: str) -> None:
+    """P1: writers that waited together share one commit; one that raises takes nothing of the others with it."""
+    async with opened(sqlite_url) as database:
+        session_id = await new_session(database)
+        commits: list[list[str]] = []
+        database.watcher = lambda name, moment: commits.append([name, moment])
+
+        def refuse(unit: Unit) -> None:
+            unit.append(session_id, [note("refused")])
+            unit.connection.execute(sa.text("UPDATE sessions SET title = 'refused'"))
+            raise ValueError("changed its mind")
+
+        async with HeldWriter(database) as let_go:
+            running = await started(
+                append(database, session_id, note("first")),
+                database.transaction(refuse, name="refuse"),
+                append(database, session_id, note("second")),
+            )
+            let_go()
+            results = await asyncio.gather(*running, return_exceptions=True)
+        assert (results[0], results[2]) == (1, 2)
+        assert isinstance(results[1], ValueError)
+        assert await stored_notes(database, session_id) == ["first", "second"]
+        row = await database.read(lambda connection: connection.execute(sa.text("SELECT title FROM sessions")).one())
+        assert row.title is None
+        together = [["append", "before"], ["append", "before"], ["append", "after"], ["append", "after"]]
+        assert commits[-4:] == together, "the two shared one commit"
+
+
+async def test_a_shared_commit_that_fails_is_acknowledged_to_nobody(sqlite_url: str) -> None:
+    """P1: none of those who shared it hears "done", and none of their rows stands."""
+    async with opened(sqlite_url) as database:
+        session_id = await new_session(database)
+
+        def fail(name: str, moment: str) -> None:
+            if name == "append" and moment == "before":
+                raise exc_types.OperationalError("COMMIT", {}, Exception("disk I/O error"))
+
+        database.watcher = fail
+        async with HeldWriter(database) as let_go:
+            running = await started(*(append(database, session_id, note(n)) for n in range(3)))
+            let_go()
+            results = await asyncio.gather(*running, return_exceptions=True)
+        assert [type(each) for each in results] == [StoreUnavailable] * 3
+        database.watcher = None
+        assert await stored_notes(database, session_id) == []
+        assert await append(database, session_id, note("after")) == 1
+
+
+async def test_a_full_disk_is_an_unavailable_store(sqlite_url: str) -> None:
+    """P1: SQLite's own "full" (its page limit here) becomes `store_unavailable`; with room it goes on."""
+    async with opened(sqlite_url) as database:
+        session_id = await new_session(database)
+
+        def fill(unit: Unit) -> None:
+            pages = unit.connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            unit.connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
+            unit.append(session_id, [note("x" * 100_000)])
+
+        async with HeldWriter(database) as let_go:
+            running = await started(
+                append(database, session_id, note("beside")), database.transaction(fill, name="fill")
+            )
+            let_go()
+            beside, filling = await asyncio.gather(*running, return_exceptions=True)
+        assert isinstance(filling, StoreUnavailable)
+        expected = ["beside"] if beside == 1 else []
+        assert beside == 1 or isinstance(beside, StoreUnavailable)
+        assert await stored_notes(database, session_id) == expected
+        await persistently(lambda: append(database, session_id, note("later")))
+        assert await stored_notes(database, session_id) == [*expected, "later"]
+
+
+async def test_a_wrong_statement_is_not_an_unavailable_store(database: Database) -> None:
+    """A fault in the code is not something to wait for."""
+
+    def wrong(unit: Unit) -> None:
+        unit.connection.execute(sa.text("SELECT * FROM a_table_that_is_not_there"))
+
+    with pytest.raises(exc_types.DBAPIError):
+        await database.transaction(wrong, name="wrong")
+    with pytest.raises(exc_types.DBAPIError):
+        await database.read(
+            lambda connection: connection.execute(sa.text("SELECT * FROM a_table_that_is_not_there")).all()
+        )
+
+
+@pytest.mark.parametrize("sqlstate", ["53100", "53300", "57P01", "57P03", "08006", "58030"])
+async def test_trouble_of_the_server_is_an_unavailable_store(postgres_url: str, sqlstate: str) -> None:
+    """P1: disk full, no connections left, shutting down, starting up, connection lost, I/O error."""
+    async with opened(postgres_url) as database:
+        session_id = await new_session(database)
+
+        def fail(unit: Unit) -> None:
+            unit.append(session_id, [note("lost")])
+            unit.connection.execute(sa.text(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{sqlstate}'; END $$"))
+
+        with pytest.raises(StoreUnavailable):
+            await database.transaction(fail, name="fail")
+        assert await stored_notes(database, session_id) == []
+
+
+async def test_a_connection_that_is_cut_is_an_unavailable_store(postgres_url: str) -> None:
+    """P1: the server ends the connection in the middle; nothing stands, and the next transaction has another."""
+    cut = sa.text("SELECT pg_terminate_backend(pg_backend_pid())")
+    async with opened(postgres_url) as database:
+        session_id = await new_session(database)
+
+        def fail(unit: Unit) -> None:
+            unit.append(session_id, [note("lost")])
+            unit.connection.execute(cut)
+
+        with pytest.raises(StoreUnavailable):
+            await database.transaction(fail, name="fail")
+        with pytest.raises(StoreUnavailable):
+            await database.read(lambda connection: connection.execute(cut).all())
+        assert await append(database, session_id, note("kept")) == 1
+        assert await stored_notes(database, session_id) == ["kept"]
+
+
+async def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    url = opening.parse(f"postgresql://postgres@/nothing?host={tmp_path}")
+    with pytest.raises(StoreUnavailable):
+        await opening.open_postgres(url)
+
+
+async def test_a_file_that_is_no_database_is_said_so(tmp_path: Path) -> None:
+    """The message names the file: a typing error in a path must not end in a stack of another library."""
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear Olga, this is a letter, and it is much longer than one hundred characters, so that " * 3)
+    with pytest.raises(OutlastError, match=r"letter\.txt"):
+        await opening.open_sqlite(path, clock=SystemClock(), durability="normal")
+
+
+async def test_a_closed_store_says_so(sqlite_url: str) -> None:
+    """Nobody waits for a store that this process has closed."""
+    async with opened(sqlite_url) as database:
+        session_id = await new_session(database)
+    with pytest.raises(StoreUnavailable) as caught:
+        await persistently(lambda: append(database, session_id, note("too late")))
+    assert caught.value.details["is_closed"] is True
