@@ -9,7 +9,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-SOURCES := $(wildcard src tests chaos bench)
+SOURCES := $(wildcard src tests chaos bench docs)
 
 # Files of one module stay on one worker, so that they share one PostgreSQL server.
 PYTEST_ARGS ?= -n auto --dist loadfile
@@ -21,7 +21,7 @@ endif
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check fix bench chaos mutants clean
+.PHONY: help demo test check fix docs bench chaos mutants clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ fix: $(STAMP) ## repair the format and what ruff can repair
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
 
+docs: $(STAMP) ## write the reference pages from the code
+	@$(BIN)/python -m docs.generate
+
 bench: $(STAMP) ## measure the hot paths
 	@$(BIN)/python -m bench
 
@@ -66,4 +69,4 @@ mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
 
 clean: ## remove what these targets made
 	@rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
-	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,94 @@
+"""Writes the reference pages from the code: `python -m docs.generate`. A test fails when they are stale."""
+
+from datetime import timedelta
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from docs.python_page import python_page
+from outlast import Settings
+from outlast.events.types import CONTROL, FIELDS, TERMINAL, EventType
+
+REFERENCE = Path(__file__).parent / "reference"
+MADE = "<!-- Made by `make docs`; change the code instead. -->"
+
+
+def pages() -> dict[Path, str]:
+    """Each generated page and what it should hold."""
+    made = {"events.md": events_page(), "settings.md": settings_page(), "python.md": python_page()}
+    return {REFERENCE / name: f"{MADE}\n\n{text}" for name, text in made.items()}
+
+
+def events_page() -> str:
+    lines = [
+        "# Events",
+        "",
+        "Everything that happens in a session is an event in its log: `session.events()` replays them from any",
+        "position and then follows. An event has `session_id`, `number`, `type`, `at`, `data`, and where they apply",
+        "`turn_id` and `task_id`. Numbers rise within a session; they need not be consecutive. A reader passes over",
+        "types that it does not know.",
+    ]
+    for noun, types in groupby(EventType, key=lambda each: each.partition(".")[0]):
+        lines += ["", f"## {noun}", "", "| type | `data` |", "|---|---|"]
+        lines += [f"| `{each}`{_mark(each)} | {_cell(FIELDS[each])} |" for each in types]
+    lines += [
+        "",
+        "\\* The end of a turn: exactly one of them stands in the log for each turn that ended.",
+        "",
+        "† Said to one reader only: not stored, without a number.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _mark(type_: EventType) -> str:
+    if type_ in TERMINAL:
+        return " \\*"
+    return " †" if type_ in CONTROL else ""
+
+
+def settings_page() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "Give them as `Outlast(agent, settings=Settings(max_inbox=3))`, or as environment variables. An argument",
+        "comes before a variable, a variable before the default. Durations are `timedelta` in Python; as a variable,",
+        "ISO 8601 (`PT30S`) or `[days] hours:minutes:seconds` (`0:00:30`).",
+        "",
+        "| setting | variable | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    for name, field in Settings.model_fields.items():
+        variable = f"{Settings.model_config.get('env_prefix', '')}{name}".upper()
+        lines.append(f"| `{name}` | `{variable}` | {_value(field.default)} | {_cell(field.description or '')} |")
+    return "\n".join(lines) + "\n"
+
+
+def _value(default: Any) -> str:
+    match default:
+        case None:
+            return "not set"
+        case timedelta() if default < timedelta(seconds=1):
+            return f"{default / timedelta(milliseconds=1):g} ms"
+        case timedelta():
+            return f"{default.total_seconds():g} s"
+        case StrEnum():
+            return f"`{default.value}`"
+        case int() if not isinstance(default, bool):
+            return f"{default:,}"
+        case _:
+            return f"`{default}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> None:
+    REFERENCE.mkdir(exist_ok=True)
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Draws docs/demo.svg by playing the demo: `python -m docs.picture`."""
+
+import io
+import re
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from outlast.cli.demo import play
+from outlast.cli.play import Stage
+
+PICTURE = Path(__file__).parent / "demo.svg"
+
+
+def main() -> None:
+    console = Console(record=True, force_terminal=True, width=92, highlight=False, file=io.StringIO())
+    stage = Stage(console, is_fast=True, is_live=False)
+    with tempfile.TemporaryDirectory() as folder:
+        stage.console.print("$ make demo")
+        play(stage, Path(folder), is_fast=True)
+    drawn = console.export_svg(title="make demo", unique_id="demo")
+    # The fonts would be fetched from elsewhere; any font with fixed widths does.
+    drawn = re.sub(r"\s*@font-face \{.*?\}", "", drawn, flags=re.DOTALL).replace("Fira Code, monospace", "monospace")
+    PICTURE.write_text(drawn, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
