@@ -61,7 +61,7 @@ FIELDS: Mapping[EventType, str] = {
     EventType.RESPONSE_COMPLETED: "message, model, usage, finish",
     EventType.RESPONSE_DROPPED: "reason, dropped (parts that readers discard), retry_in",
     EventType.CALL_STARTED: "call_id, tool, args",
-    EventType.CALL_ENDED: "call_id, tool, outcome, part (what the model is given), content (files and images beside it)",
+    EventType.CALL_ENDED: "call_id, tool, outcome, part (what the model is given), content (files beside it)",
     EventType.HISTORY_COMPACTED: "messages, results_cut, characters_before, characters_after, reason",
     EventType.TASK_CREATED: "task",
     EventType.TASK_CHANGED: "task",
