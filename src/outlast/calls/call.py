@@ -1,5 +1,6 @@
 """The call that is running, found by context variable from inside a tool, also in its threads."""
 
+import asyncio
 import hashlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
@@ -13,7 +14,10 @@ from outlast.tools.redact import Secrets
 
 @dataclass(slots=True, eq=False)
 class RunningCall:
-    """One invocation in progress. `threads` are the thread jobs its tool started: a thread cannot be killed."""
+    """One invocation in progress. `threads` are the thread jobs its tool started: a thread cannot be killed.
+
+    `inner` is the coroutine that runs it; `own_thread` the job that is the tool itself, if it is a sync tool.
+    """
 
     session_id: SessionId
     turn_id: TurnId
@@ -23,6 +27,8 @@ class RunningCall:
     secrets: Secrets
     started: float = field(default_factory=monotonic)
     threads: set[Future[Any]] = field(default_factory=set[Future[Any]])
+    own_thread: Future[Any] | None = None
+    inner: asyncio.Task[Any] | None = None
 
     @property
     def idempotency_key(self) -> str:
@@ -59,4 +65,13 @@ class CallThreads(ThreadPoolExecutor):
         call = current_call.get()
         if call is not None:
             call.threads.add(future)
+            if call.inner is not None and call.inner is _running_coroutine():
+                call.own_thread = future
         return future
+
+
+def _running_coroutine() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # a thread without an event loop
+        return None

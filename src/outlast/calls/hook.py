@@ -1,6 +1,7 @@
 """The per-run capability: it sees every tool of an agent, unchanged, and runs each call so that it can be owned."""
 
 import asyncio
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, cast
@@ -89,9 +90,10 @@ class CallHook(AbstractCapability[Any]):
     def _begin(self, running: RunningCall, handler: Any, args: Any) -> asyncio.Task[Any]:
         token = current_call.set(running)
         try:
-            return asyncio.create_task(handler(args), name=f"call {running.tool} {running.call_id}")
+            running.inner = asyncio.create_task(handler(args), name=f"call {running.tool} {running.call_id}")
         finally:
             current_call.reset(token)
+        return running.inner
 
     def _result(self, running: RunningCall, inner: asyncio.Task[Any]) -> Any:
         try:
@@ -117,10 +119,19 @@ class CallHook(AbstractCapability[Any]):
         await _bounded_wait({inner, *threads}, self.grace)
         if not inner.done() or running.busy_threads():
             self.ends.unconfirmed[running.call_id] = Unconfirmed(running, inner)
-        elif not inner.cancelled() and inner.exception() is None:
-            self.ends.finished[running.call_id] = _content(outcomes.settle(running.tool, inner.result()))
-        else:
+            return
+        try:
+            value = outcomes.settle(running.tool, really(running, inner).result())
+        except (Exception, asyncio.CancelledError):
             self.ends.canceled.add(running.call_id)
+        else:
+            self.ends.finished[running.call_id] = _content(value)
+
+
+def really(call: RunningCall, inner: asyncio.Task[Any]) -> asyncio.Task[Any] | Future[Any]:
+    """Where the true end of a call is: a sync tool's thread ends as it ends, though its await was cancelled."""
+    thread = call.own_thread
+    return thread if inner.cancelled() and thread is not None and not thread.cancelled() else inner
 
 
 async def _bounded_wait(waited: set[Any], limit: timedelta) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from pydantic_core import from_json, to_json
 
-from outlast.calls.hook import Unconfirmed
+from outlast.calls.hook import Unconfirmed, really
 from outlast.ids import TaskId
 from outlast.store.database import Database
 from outlast.store.tasks import TaskState
@@ -72,20 +72,13 @@ class DetachedCalls:
 
 def _truth(unconfirmed: Unconfirmed) -> tuple[TaskState, Any, Any]:
     """What the call came to in the end: its thread's result counts when it ran in one."""
-    for future in unconfirmed.call.threads:
-        if future.cancelled():
-            continue
-        exc = future.exception()
-        if exc is not None:
-            return TaskState.FAILED, None, {"kind": "tool_error", "message": redact(str(exc))}
-        return TaskState.SUCCEEDED, _storable(future.result()), None
-    inner = unconfirmed.inner
-    if inner.cancelled():
+    ended = really(unconfirmed.call, unconfirmed.inner)
+    if ended.cancelled():
         return TaskState.CANCELED, None, None
-    exc = inner.exception()
+    exc = ended.exception()
     if exc is not None:
         return TaskState.FAILED, None, {"kind": "tool_error", "message": redact(str(exc))}
-    return TaskState.SUCCEEDED, _storable(inner.result()), None
+    return TaskState.SUCCEEDED, _storable(ended.result()), None
 
 
 def _storable(value: Any) -> Any:
