@@ -6,7 +6,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-import sqlalchemy as sa
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
@@ -30,7 +29,7 @@ from outlast.settings import Settings
 from outlast.store import opening
 from outlast.store.database import Database
 from outlast.store.files import FileStore
-from outlast.store.unit import Committed, Work
+from outlast.store.unit import Committed, Unit, Work
 from outlast.tasks.detached import DetachedCalls
 from outlast.tools.redact import Secrets
 
@@ -46,9 +45,9 @@ class _Outbox:
         self.signals = signals
         self.engine: Engine | None = None
 
-    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
+    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         if self.engine is not None:
-            self.engine.enqueue(connection, work)
+            self.engine.enqueue(unit, work)
 
     def deliver(self, committed: Committed) -> None:
         topics = {log_topic(event.session_id) for event in committed.events}

@@ -7,12 +7,13 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
+from weakref import WeakSet
 
-import sqlalchemy as sa
 import structlog
 
 from outlast.engines.engine import Worker
 from outlast.errors import DatabaseInUse
+from outlast.ids import TurnId
 from outlast.sessions import turn
 from outlast.store import tasks, turns
 from outlast.store.tasks import TaskState
@@ -61,6 +62,8 @@ class EmbeddedEngine:
         self._max_running = max_running
         self._drain_seconds = drain_seconds
         self._waiting: deque[Work] = deque()
+        # Claimed in a transaction whose commit is not known here yet. What is rolled back is dropped with its unit.
+        self._claimed: WeakSet[Work] = WeakSet()
         self._is_open = False
 
     async def start(self) -> None:
@@ -73,18 +76,35 @@ class EmbeddedEngine:
         self._is_open = False
         await self._worker.close(self._drain_seconds)
 
-    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
-        """The rows are the queue: nothing more to write."""
+    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
+        """The rows are the queue. What there is room for is claimed at once: one commit makes and claims a turn."""
+        for each in work:
+            if self._is_open and not self._waiting and self._taken < self._max_running:
+                each.claim = turn.claim(unit, each.turn_id, self._worker.workshop.worker_id)
+                if each.claim is not None:
+                    self._claimed.add(each)
 
     def notice(self, work: Sequence[Work]) -> None:
-        self._waiting.extend(work)
+        for each in work:
+            self._claimed.discard(each)
+            if isinstance(each.claim, turn.Claim):
+                self._begin(each.turn_id, each.claim)
+            else:
+                self._waiting.append(each)
         self._pump()
 
+    @property
+    def _taken(self) -> int:
+        return self._worker.running + len(self._claimed)
+
     def _pump(self) -> None:
-        while self._is_open and self._waiting and self._worker.running < self._max_running:
-            running = self._worker.begin(self._waiting.popleft().turn_id)
-            if running is not None:
-                running.add_done_callback(self._ended)
+        while self._is_open and self._waiting and self._taken < self._max_running:
+            self._begin(self._waiting.popleft().turn_id)
+
+    def _begin(self, turn_id: TurnId, claim: turn.Claim | None = None) -> None:
+        running = self._worker.begin(turn_id, claim)
+        if running is not None:
+            running.add_done_callback(self._ended)
 
     def _ended(self, _: asyncio.Task[None]) -> None:
         self._pump()

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-import sqlalchemy as sa
 import structlog
 
 from outlast.errors import AttemptLost, StoreUnavailable
@@ -12,7 +11,7 @@ from outlast.ids import TurnId
 from outlast.sessions import turn
 from outlast.sessions.attempt import Attempt, Cause, Workshop
 from outlast.store import events
-from outlast.store.unit import Work
+from outlast.store.unit import Unit, Work
 
 log = structlog.get_logger("outlast.engine")
 
@@ -20,7 +19,7 @@ log = structlog.get_logger("outlast.engine")
 class Engine(Protocol):
     """Starts attempts. Work is enqueued in the transaction of the state it belongs to."""
 
-    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
+    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         """Inside the transaction: what is committed will be started, what is rolled back will not."""
         ...
 
@@ -41,10 +40,12 @@ class Worker:
     def running(self) -> int:
         return len(self._running)
 
-    def begin(self, turn_id: TurnId) -> asyncio.Task[None] | None:
-        """Start an attempt, unless one of this turn already runs here."""
+    def begin(self, turn_id: TurnId, claim: turn.Claim | None = None) -> asyncio.Task[None] | None:
+        """Start an attempt, unless one of this turn already runs here. Without a claim it claims the turn first."""
         if turn_id in self._running:
             return None
+        if claim is not None:
+            self._attempts[turn_id] = Attempt(self.workshop, claim)
         running = asyncio.create_task(self._attempt(turn_id), name=f"attempt {turn_id}")
         self._running[turn_id] = running
         return running
@@ -66,13 +67,15 @@ class Worker:
 
     async def _attempt(self, turn_id: TurnId) -> None:
         try:
-            claim = await self._claim(turn_id)
-            if claim is None:
-                return
-            attempt = self._attempts[turn_id] = Attempt(self.workshop, claim)
+            attempt = self._attempts.get(turn_id)
+            if attempt is None:
+                claim = await self._claim(turn_id)
+                if claim is None:
+                    return
+                attempt = self._attempts[turn_id] = Attempt(self.workshop, claim)
             await attempt.run()
             if attempt.has_many_deltas:
-                await self._fold(claim)
+                await self._fold(attempt.claim)
         except Exception:
             log.exception("an attempt ended unexpectedly", turn_id=turn_id)
         finally:

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from outlast.ids import InputId, SessionId, TurnId
 
-RECHECK_SECONDS = 1.0
+RECHECK_SECONDS = 2.0
 """How long a waiter trusts silence before it looks again."""
 
 

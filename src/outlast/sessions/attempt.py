@@ -1,7 +1,7 @@
 """One attempt of a turn: claim it, run it, and bring it to a truthful end whatever happens to it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -71,8 +71,10 @@ class Attempt:
     """Runs one claimed turn to its end, or hands it over. `run` never raises for what happened in the turn."""
 
     def __init__(self, workshop: Workshop, claim: Claim) -> None:
+        self.claim = claim
         self._shop = workshop
-        self._claim = claim
+        # Before anything is awaited: from the claim on, no signal is missed.
+        self._asked = workshop.signals.subscribe(turn_topic(claim.fence.turn_id))
         self._cause: Cause | None = None
         self._driving: asyncio.Task[None] | None = None
         self._run: TurnRun | None = None
@@ -86,14 +88,14 @@ class Attempt:
         )
 
     async def run(self) -> None:
-        turn_id = self._claim.fence.turn_id
+        turn_id = self.claim.fence.turn_id
         self._driving = asyncio.create_task(self._drive(), name=f"turn {turn_id}")
         watching = asyncio.create_task(self._watch(), name=f"watch {turn_id}")
         try:
             await asyncio.wait({self._driving})
             await self._conclude(self._driving)
         except AttemptLost:
-            log.info("attempt superseded", turn_id=turn_id, attempt=self._claim.fence.attempt)
+            log.info("attempt superseded", turn_id=turn_id, attempt=self.claim.fence.attempt)
         finally:
             watching.cancel()
             await asyncio.wait({watching})
@@ -118,10 +120,9 @@ class Attempt:
 
     async def _watch(self) -> None:
         """Learn that the turn must stop: asked to, or superseded."""
-        fence = self._claim.fence
-        subscription = self._shop.signals.subscribe(turn_topic(fence.turn_id))
+        fence = self.claim.fence
         while True:
-            await subscription.wait()
+            await self._asked.wait()
             row = await self._shop.database.read(lambda connection: turns.get(connection, fence.turn_id))
             if row is not None and row.attempt == fence.attempt and row.is_over:
                 return
@@ -131,7 +132,7 @@ class Attempt:
                 self.cancel(Cause.INTERRUPT if row.stop_reason == "interrupt" else Cause.USER)
 
     async def _drive(self) -> None:
-        claim, shop = self._claim, self._shop
+        claim, shop = self.claim, self._shop
         run = self._run = await self._load()
         if claim.turn.stop_requested_at is not None:
             self._cause = Cause.INTERRUPT if claim.turn.stop_reason == "interrupt" else Cause.USER
@@ -142,14 +143,14 @@ class Attempt:
         await host.enter()
         context = TurnContext(claim.owner_id, claim.fence.session_id, claim.fence.turn_id)
         async with host.deps(context) as deps:
-            while await self._step(run, host, deps) is Step.GOES_ON:
-                continue
+            waiting = claim.waiting
+            while await self._step(run, host, deps, waiting) is Step.GOES_ON:
+                waiting = await self._waiting()
 
-    async def _step(self, run: TurnRun, host: AgentHost, deps: Any) -> Step:
+    async def _step(self, run: TurnRun, host: AgentHost, deps: Any, waiting: Sequence[Input]) -> Step:
         """One run of the agent; a transient failure of the model is tried again from what is committed."""
         retries = 0
         while True:
-            waiting = await self._waiting()
             try:
                 step = await run.run(host.agent, deps, self._model(host), waiting)
             except Exception as exc:
@@ -159,6 +160,7 @@ class Attempt:
                 retries += 1
                 await run.drop_partial(_reason(exc), retry_in=wait)
                 await asyncio.sleep(wait)
+                waiting = await self._waiting()
                 continue
             if step is Step.NOTHING_TO_DO:
                 return await self._log.commit(
@@ -177,11 +179,11 @@ class Attempt:
 
     def _model(self, host: AgentHost) -> Model | str | None:
         """The model recorded for the turn, else the agent's own."""
-        name = self._claim.turn.model
+        name = self.claim.turn.model
         return None if name is None else host.models.get(name)
 
     async def _load(self) -> TurnRun:
-        claim, shop = self._claim, self._shop
+        claim, shop = self.claim, self._shop
         fence = claim.fence
         entries = await history.load(shop.database, shop.files, fence.session_id)
         own_from = next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
@@ -205,7 +207,7 @@ class Attempt:
         )
 
     async def _read_book(self, messages: list[ModelMessage], entries: list[history.Entry]) -> OpenCallBook:
-        fence = self._claim.fence
+        fence = self.claim.fence
         at = max(index for index, message in enumerate(messages) if isinstance(message, ModelResponse))
         types = (EventType.CALL_STARTED.value, EventType.CALL_ENDED.value)
         entry = entries[at]
@@ -228,7 +230,7 @@ class Attempt:
         return read_book(messages, whole)
 
     async def _waiting(self) -> list[Input]:
-        session_id = self._claim.fence.session_id
+        session_id = self.claim.fence.session_id
         return await self._shop.database.read(lambda connection: inputs.waiting(connection, session_id))
 
     async def _conclude(self, driving: asyncio.Task[None]) -> None:
@@ -247,7 +249,7 @@ class Attempt:
         if isinstance(exc, HandOver):
             await self._hand_over()
         else:
-            await self._failed(failure.describe(exc, self._claim.fence.turn_id))
+            await self._failed(failure.describe(exc, self.claim.fence.turn_id))
 
     async def _stopped(self, cause: Cause) -> None:
         """Keep what was said, settle open calls truthfully, and end as stopped."""
@@ -257,7 +259,7 @@ class Attempt:
 
         def stop(unit: Unit) -> None:
             for task_id, unconfirmed in owned.items():
-                service.make_silent(unit, self._claim.fence, task_id, unconfirmed.call, self._shop.worker_id)
+                service.make_silent(unit, self.claim.fence, task_id, unconfirmed.call, self._shop.worker_id)
             run.end_turn(unit, TurnState.STOPPED, {"reason": cause.value})
 
         await self._log.commit("stop", stop)
@@ -279,7 +281,7 @@ class Attempt:
             await log_known_ends(run)
 
         def give_back(unit: Unit) -> None:
-            row = turns.get(unit.connection, self._claim.fence.turn_id)
+            row = turns.get(unit.connection, self.claim.fence.turn_id)
             assert row is not None
             turn.requeue(unit, row, has_crashed=False)
 

@@ -44,6 +44,8 @@ class Claim:
     turn: TurnRow
     agent: str
     owner_id: str
+    waiting: Sequence[Input]
+    """What waited in the inbox at that moment."""
 
 
 _END_EVENT = {
@@ -152,18 +154,21 @@ def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: Tu
 
 def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
     """Take a queued turn. None when it is no longer there to take: another worker has it, or it was stopped."""
-    found = turns.get(unit.connection, turn_id)
-    if found is None:
-        return None
-    session = unit.lock(found.session_id)
     row = turns.get(unit.connection, turn_id)
+    if row is not None and not unit.has_locked(row.session_id):
+        unit.lock(row.session_id)
+        row = turns.get(unit.connection, turn_id)
     if row is None or row.state is not TurnState.QUEUED:
         return None
+    session = unit.lock(row.session_id)
+    waiting = inputs.waiting(unit.connection, session.id)
     attempt = row.attempt + 1
+    if attempt == 1:
+        row = replace(row, model=_asked_model(waiting) or row.model)
     moved = turns.move(
         unit,
         turn_id,
-        {"attempt": attempt, "worker_id": worker_id, "started_at": unit.now_us},
+        {"attempt": attempt, "worker_id": worker_id, "started_at": unit.now_us, "model": row.model},
         source=TurnState.QUEUED,
         target=TurnState.RUNNING,
         attempt=row.attempt,
@@ -172,8 +177,6 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
         return None
     data: dict[str, Any] = {"attempt": attempt, "worker_id": worker_id}
     if attempt == 1:
-        row = replace(row, model=_asked_model(unit, session.id) or row.model)
-        turns.set_values(unit, turn_id, model=row.model)
         data["model"] = row.model
         unit.append(session.id, [Draft(EventType.TURN_STARTED, data, turn_id)])
     else:
@@ -181,13 +184,12 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
         after = max(row.first_event, last.event if last is not None else 0)
         data["dropped"] = events.drop_parts(unit, session.id, turn_id, after=after)
         unit.append(session.id, [Draft(EventType.TURN_RESUMED, data, turn_id)])
-    return Claim(Fence(session.id, turn_id, attempt), row, session.agent, session.owner_id)
+    return Claim(Fence(session.id, turn_id, attempt), row, session.agent, session.owner_id, waiting)
 
 
-def _asked_model(unit: Unit, session_id: SessionId) -> str | None:
+def _asked_model(waiting: Sequence[Input]) -> str | None:
     """The model that the messages ask for with which a turn begins; it stays the turn's model to its end."""
-    due = due_at_start(inputs.waiting(unit.connection, session_id))
-    return next((each.body["model"] for each in due if each.body.get("model")), None)
+    return next((each.body["model"] for each in due_at_start(waiting) if each.body.get("model")), None)
 
 
 def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:

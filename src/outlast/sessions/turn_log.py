@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import structlog
 from pydantic_ai.messages import ModelMessage
 
+from outlast.clock import monotonic
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.event import Draft
 from outlast.events.types import EventType
@@ -64,6 +65,7 @@ class TurnLog:
     when_lost: Callable[[], None]
     deltas: int = 0
     written: list[ModelMessage] = field(default_factory=list[ModelMessage])
+    _commit_seconds: float = 0.0
     _pending: list[_Item] = field(default_factory=list[_Item])
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _timer: asyncio.TimerHandle | None = None
@@ -135,6 +137,7 @@ class TurnLog:
             self._write(unit, session, batch)
             return fn(unit)
 
+        began = monotonic()
         try:
             result = await self._persist(name, write)
         except AttemptLost:
@@ -143,6 +146,7 @@ class TurnLog:
         except BaseException:
             self._pending = batch + self._pending
             raise
+        self._commit_seconds = monotonic() - began
         self.deltas += sum(isinstance(item, _Delta) for item in batch)
         self.written += [item.message for item in batch if isinstance(item, _Message)]
         return result
@@ -188,8 +192,9 @@ class TurnLog:
 
     def _schedule(self) -> None:
         if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self.coalesce.total_seconds(), self._begin_flush)
+            # A busy store gets fewer, larger commits: text waits twice as long as the last commit took.
+            wait = max(self.coalesce.total_seconds(), min(2 * self._commit_seconds, _LONGEST_WAIT))
+            self._timer = asyncio.get_running_loop().call_later(wait, self._begin_flush)
 
     def _begin_flush(self) -> None:
         self._timer = None

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -154,8 +155,8 @@ class SqliteDatabase:
                 for each in batch:
                     each.error = each.error or error
                 connection = _discard(connection)
-            for each in batch:
-                each.loop.call_soon_threadsafe(each.settle, self._outbox)
+            for loop, jobs in groupby(batch, key=lambda each: each.loop):
+                loop.call_soon_threadsafe(_settle, loop, list(jobs), self._outbox)
         _discard(connection)
 
     def _commit(self, connection: sa.Connection, batch: list[_Job]) -> None:
@@ -196,6 +197,12 @@ class SqliteDatabase:
             for job in batch:
                 if job.error is None:
                     self.watcher(job.name, moment)
+
+
+def _settle(loop: asyncio.AbstractEventLoop, jobs: list[_Job], outbox: Outbox) -> None:
+    """One wake-up of the loop for all that shared a commit; each is settled on its own."""
+    for job in jobs:
+        loop.call_soon(job.settle, outbox)
 
 
 def _raw(connection: sa.Connection) -> sqlite3.Connection:

@@ -18,13 +18,14 @@ from outlast.ids import SessionId, TurnId
 from outlast.store import tables
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Work:
-    """Something for the engine to start: one attempt of a turn."""
+    """Something for the engine to start: one attempt of a turn. `claim` is there if the commit claimed it too."""
 
     turn_id: TurnId
     owner_id: str
     agent: str
+    claim: object | None = None
 
 
 @dataclass(slots=True)
@@ -39,8 +40,8 @@ class Committed:
 class Outbox(Protocol):
     """Where a unit's work and signals go."""
 
-    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
-        """Inside the transaction, before its commit."""
+    def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
+        """Inside the transaction, before its commit. May change what the unit locked, and append events."""
         ...
 
     def deliver(self, committed: Committed) -> None:
@@ -51,7 +52,7 @@ class Outbox(Protocol):
 class SilentOutbox:
     """No engine and no readers in this process; whoever looks at the rows finds everything."""
 
-    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
+    def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
         return
 
     def deliver(self, committed: Committed) -> None:
@@ -113,6 +114,9 @@ class Unit:
             raise NotFound("There is no such session.", id=session_id)
         return session
 
+    def has_locked(self, session_id: SessionId) -> bool:
+        return session_id in self._locked
+
     def append(self, session_id: SessionId, drafts: Sequence[Draft]) -> int:
         """Number the events, in order; they are written at the end of this transaction. Gives the last number."""
         session = self.lock(session_id)
@@ -144,14 +148,14 @@ class Unit:
 
     def flush(self, outbox: Outbox) -> None:
         """Write what was collected: the last statements before the commit."""
+        if self.committed.work:
+            outbox.enqueue(self, self.committed.work)
         for session_id, session in self._locked.items():
             if session.has_changed:
                 session.set(updated_at=self.now_us)
                 self.connection.execute(_UPDATE_SESSION, {"key": session_id, **session.values})
         if self._rows:
             self.connection.execute(_INSERT_EVENTS, self._rows)
-        if self.committed.work:
-            outbox.enqueue(self.connection, self.committed.work)
 
 
 _LOCK = sa.select(tables.sessions).where(tables.sessions.c.id == sa.bindparam("id")).with_for_update()
