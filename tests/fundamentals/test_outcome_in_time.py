@@ -38,3 +38,20 @@ async def test_a_turn_that_runs_is_told_as_far_as_it_is(tmp_path: Path) -> None:
         assert (outcome.state, outcome.text) == ("running", "Oslo ")
         go_on.set()
         assert (await turn.outcome()).text == "Oslo is sunny."
+
+
+async def test_a_message_that_still_waits_is_told_as_queued(tmp_path: Path) -> None:
+    """D7: the time limit also counts while the message waits for its turn."""
+    go_on = asyncio.Event()
+    agent = Agent(ScriptedModel([[text("Oslo "), gate(go_on), text("is sunny.")], "Rome too."]), name="weather")
+    async with Outlast(agent, database=tmp_path / "app.db") as outlast:
+        session = await outlast.sessions.create()
+        first = await session.send("How is Oslo?")
+        await first.turn()
+        second = await session.send("And Rome?", when_busy="queue")
+        async with asyncio.timeout(5):
+            outcome = await second.outcome(wait=0.01)
+        assert (outcome.turn_id, outcome.state) == (None, "queued")
+        go_on.set()
+        assert (await second.outcome()).text == "Rome too."
+        assert (await second.outcome(wait=0)).text == "Rome too."

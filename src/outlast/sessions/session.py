@@ -115,7 +115,19 @@ class Sent:
             await moving.wait()
 
     async def outcome(self, *, wait: float | None = None) -> Outcome:
-        return await (await self.turn()).outcome(wait=wait)
+        """What that turn came to, after at most `wait` seconds in all; `queued` while the message still waits."""
+        loop = asyncio.get_running_loop()
+        until = None if wait is None else loop.time() + wait
+        found = await self._session.input(self.input.id)
+        if found.turn_id is None:
+            try:
+                async with asyncio.timeout_at(until):
+                    found_in = await self.turn()
+            except TimeoutError:
+                return Outcome()
+        else:
+            found_in = self._session.turn(found.turn_id)
+        return await found_in.outcome(wait=None if until is None else max(0.0, until - loop.time()))
 
 
 class Session:
