@@ -53,22 +53,19 @@ def test_the_readme_and_the_tutorial_have_examples() -> None:
     assert {"README.md", "docs/tutorial.md"} <= set(map(title, with_examples()))
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("page", with_examples(), ids=title)
 def test_examples_say_what_is_printed(page: Path, tmp_path: Path) -> None:
     """K5: what the docs show is what a user sees."""
-    for number, example in enumerate(examples(page), 1):
-        file = tmp_path / example.name(number)
+    found = list(examples(page))
+    files = [tmp_path / example.name(number) for number, example in enumerate(found, 1)]
+    for file, example in zip(files, found, strict=True):
         file.write_text(example.code, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-W", "error", file.name],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONUTF8": "1"},
-            capture_output=True,
-            text=True,
-            timeout=40,
-            check=False,
-        )
-        assert (done.stdout, done.returncode) == (example.output, 0), f"example {number}: {done.stderr}"
+    command = [sys.executable, "-W", "error", "-m", "tests.support.run_examples", *files]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONUTF8": "1"}, check=True)
+    for file, example in zip(files, found, strict=True):
+        assert file.with_suffix(".code").read_text() == "0", file.with_suffix(".err").read_text()
+        assert file.with_suffix(".out").read_text(encoding="utf-8") == example.output, file.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=title)

@@ -14,6 +14,10 @@ import psutil
 import pytest
 
 OUTLAST = Path(sys.executable).with_name("outlast")
+PATIENCE = 120
+
+# Each test starts several interpreters, one after another.
+pytestmark = pytest.mark.timeout(180)
 
 
 @contextmanager
@@ -38,15 +42,20 @@ def words(output: str) -> str:
     return " ".join(output.split())
 
 
-@pytest.mark.parametrize("columns", ["80", "30"])
-def test_the_demo_survives_its_kill(tmp_path: Path, columns: str) -> None:
-    """P2, K1: killed in the middle of its text, the turn goes on and its tool does not run again."""
-    with running_demo(tmp_path, COLUMNS=columns) as process:
-        output, errors = process.communicate(timeout=50)
+@pytest.fixture(scope="module", params=[80, 30])
+def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the demo shows, in a terminal of usual and of small width."""
+    columns: int = request.param
+    with running_demo(tmp_path_factory.mktemp("demo"), COLUMNS=str(columns)) as process:
+        output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (0, "")
-    assert all(len(line) <= int(columns) for line in output.splitlines())
+    assert all(len(line) <= columns for line in output.splitlines())
+    return output
 
-    said = words(output)
+
+def test_the_demo_survives_its_kill(shown: str) -> None:
+    """P2, K1: killed in the middle of its text, the turn goes on and its tool does not run again."""
+    said = words(shown)
     first, second = re.findall(r"start process (\d+)", said)
     assert first != second
     assert f"kill -9 {first}" in said
@@ -62,11 +71,9 @@ def test_the_demo_survives_its_kill(tmp_path: Path, columns: str) -> None:
     assert "when it will be there: on Thursday." in after
 
 
-def test_a_message_sent_while_the_tool_runs_is_delivered_with_its_result(tmp_path: Path) -> None:
+def test_a_message_sent_while_the_tool_runs_is_delivered_with_its_result(shown: str) -> None:
     """D3: accepted during the call, delivered at the boundary after it, before the crash."""
-    with running_demo(tmp_path) as process:
-        output, _ = process.communicate(timeout=50)
-    log = output[output.index("The log around the crash") :]
+    log = words(shown).partition("The log around the crash")[2]
     order = re.findall(r"#\d+ (\S+)", log)
     assert order[:5] == ["call.started", "input.accepted", "call.ended", "input.delivered", "turn.resumed"]
     assert order[-1] == "turn.completed"
@@ -81,7 +88,7 @@ def test_the_demo_can_be_stopped(tmp_path: Path, sent: signal.Signals, code: int
         assert psutil.pid_exists(child)
         assert list(tmp_path.iterdir()) != []
         process.send_signal(sent)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert (process.returncode, errors) == (code, "")
     assert not psutil.pid_exists(child)
     assert list(tmp_path.iterdir()) == []
@@ -93,7 +100,7 @@ def test_an_agent_whose_parent_is_gone_ends_by_itself(tmp_path: Path) -> None:
         assert process.stdout is not None
         child = next(int(found[1]) for line in process.stdout if (found := re.search(r"start process (\d+)", line)))
         process.kill()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while is_alive(child):
             assert time.monotonic() < deadline, "the agent's process is still there"
             time.sleep(0.01)
@@ -120,7 +127,7 @@ def test_on_a_terminal_words_appear_as_they_are_said(tmp_path: Path) -> None:
         )
         os.close(terminal)
         shown = b"".join(iter(lambda: _read(screen), b"")).decode()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     finally:
         os.close(screen)
     assert "\x1b[?25l" in shown, "drawn live, with the cursor hidden"

@@ -23,7 +23,7 @@ from outlast.sessions.session import Session
 from outlast.testing import ScriptedModel, Step, call, gate, last_user_text, text, tool_returns
 
 TOOL = "pay_invoice"
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 100
 STALL_AT = 90
 """Characters after which the answer stalls in a process that is to be killed."""
 
