@@ -32,7 +32,7 @@ async def settle(run: TurnRun) -> dict[TaskId, Unconfirmed]:
     ends = run.hook.ends if run.hook is not None else CallEnds()
     owned: dict[TaskId, Unconfirmed] = {}
     answers: list[ModelRequestPart] = []
-    run.take_written()
+    await _write_all(run)
     for call in history.open_calls(run.messages):
         recorded = run.book.recorded.get(call.tool_call_id)
         if recorded is not None:
@@ -55,11 +55,17 @@ async def settle(run: TurnRun) -> dict[TaskId, Unconfirmed]:
 async def log_known_ends(run: TurnRun) -> None:
     """For the next attempt: how those calls ended that ended while this one was leaving."""
     ends = run.hook.ends if run.hook is not None else CallEnds()
-    run.take_written()
+    await _write_all(run)
     for call in history.open_calls(run.messages):
         call_id = call.tool_call_id
         if call_id not in run.book.recorded and (call_id in ends.finished or call_id in ends.canceled):
             await run.log_end(_answer(ends, call))
+
+
+async def _write_all(run: TurnRun) -> None:
+    """Only then is it known which calls are open: an answer may have been on its way when the run was cancelled."""
+    await run.log.flush()
+    run.take_written()
 
 
 def _answer(ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:

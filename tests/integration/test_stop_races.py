@@ -1,0 +1,142 @@
+"""Stop at the worst moment: between two commits of the turn, or right after its claim."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import ModelRequest, ToolReturnPart
+
+from outlast.events.signals import RECHECK_SECONDS
+from outlast.store.database import Database, Moment
+from outlast.testing import call, gate
+from tests.support.checkpoint import Checkpoint
+from tests.support.runtime import Runtime
+
+
+class HeldCommit:
+    """The first commit of a name after `arm` waits just before it until `release`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._is_armed = False
+        self._held = threading.Event()
+        self._released = threading.Event()
+
+    def watch(self, name: str, moment: Moment) -> None:
+        if self._is_armed and name == self._name and moment == "before":
+            self._held.set()
+            assert self._released.wait(10)
+
+    def arm(self) -> None:
+        self._is_armed = True
+
+    async def held(self) -> None:
+        assert await asyncio.to_thread(self._held.wait, 10)
+
+    def release(self) -> None:
+        self._is_armed = False
+        self._released.set()
+
+
+class HeldNotice:
+    """After `begin`, an attempt that looks whether it must stop waits until `release`."""
+
+    def __init__(self, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._read = database.read
+        self._place = Checkpoint()
+        self._is_holding = False
+        self._has_looked = asyncio.Event()
+        monkeypatch.setattr(database, "read", self._look)
+
+    async def _look(self, fn: Any) -> Any:
+        current = asyncio.current_task()
+        if not self._is_holding or current is None or not current.get_name().startswith("watch "):
+            return await self._read(fn)
+        await self._place()
+        found = await self._read(fn)
+        self._has_looked.set()
+        return found
+
+    def begin(self) -> None:
+        self._is_holding = True
+
+    async def reached(self) -> None:
+        await self._place.reached()
+
+    async def release(self) -> None:
+        self._place.open()
+        await self._has_looked.wait()
+        await turns_of_the_loop()
+
+
+async def turns_of_the_loop() -> None:
+    """Let everything run that waits for nothing but its turn."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def test_a_call_is_answered_once_when_stop_meets_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P2, D5: answers that wait for their commit when the run is cancelled are not given a second time."""
+    flush = HeldCommit("flush")
+    rivers = {"Elbe": Checkpoint(), "Oder": Checkpoint()}
+
+    async def measure(river: str) -> str:
+        await rivers[river]()
+        return f"{river}: 2.4 m"
+
+    asked = [call("measure", {"river": river}, call_id=river) for river in rivers]
+    async with Runtime(tmp_path / "app.db")([asked, "Done."], tools=[measure]) as outlast:
+        notice = HeldNotice(outlast.database, monkeypatch)
+        outlast.database.watcher = flush.watch
+        session = await outlast.sessions.create()
+        await session.send("How high are the rivers?")
+        await rivers["Oder"].reached()
+        notice.begin()
+        stopping = asyncio.create_task(session.stop())
+        await notice.reached()
+        flush.arm()
+        rivers["Elbe"].open()
+        await flush.held()
+        rivers["Oder"].open()
+        await turns_of_the_loop()
+        await notice.release()
+        flush.release()
+        outcome = await stopping
+        history = await session.history()
+
+    assert outcome is not None
+    assert outcome.state == "stopped"
+    parts = [part for message in history if isinstance(message, ModelRequest) for part in message.parts]
+    answers = [(part.tool_call_id, part.content) for part in parts if isinstance(part, ToolReturnPart)]
+    assert answers == [("Elbe", "Elbe: 2.4 m"), ("Oder", "Oder: 2.4 m")]
+
+
+async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path) -> None:
+    """P6: a stop whose signal came before anybody listened is found when the attempt begins."""
+    answering, claim, hold = Checkpoint(), HeldCommit("claim"), threading.Event()
+
+    def watch(name: str, moment: Moment) -> None:
+        claim.watch(name, moment)
+        if (name, moment) == ("hold", "after"):
+            hold.set()
+
+    async with Runtime(tmp_path / "app.db")([[gate(answering), "Done."]], stop_grace=0) as outlast:
+        outlast.database.watcher = watch
+        session = await outlast.sessions.create()
+        claim.arm()
+        await session.send("How high is the river?")
+        await claim.held()
+        stopping = asyncio.create_task(session.stop())
+        await asyncio.sleep(0)
+        claim.release()
+        assert hold.wait(10), "blocks this loop, so that both commits are told to it together"
+        began = asyncio.get_running_loop().time()
+        outcome = await stopping
+
+    assert outcome is not None
+    assert outcome.state == "stopped"
+    assert asyncio.get_running_loop().time() - began < RECHECK_SECONDS / 2
