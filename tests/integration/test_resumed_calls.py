@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelResponse
 
 from outlast import Outlast, Settings
 from outlast.testing import ScriptedModel, call, text
+from tests.support.runtime import events_of
 
 
 def river_agent(started: asyncio.Event) -> Agent[None, str]:
@@ -36,8 +37,11 @@ async def test_a_response_with_open_calls_is_stored_once(tmp_path: Path) -> None
         session = await outlast.sessions.get(session.id)
         outcome = await session.settled()
         history = await session.history()
+        events = await events_of(session)
 
     assert outcome is not None
     assert outcome.state == "completed"
     assert [message.kind for message in history] == ["request", "response", "request", "response"]
     assert outcome.usage.requests == sum(isinstance(message, ModelResponse) for message in history)
+    told = [event.data["usage"] for event in events if event.type == "turn.completed"]
+    assert [usage["requests"] for usage in told] == [2], "the response of the first attempt counts too"

@@ -124,12 +124,17 @@ async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path) -
         if (name, moment) == ("hold", "after"):
             hold.set()
 
-    async with Runtime(tmp_path / "app.db")([[gate(answering), "Done."]], stop_grace=0) as outlast:
-        outlast.database.watcher = watch
+    runtime = Runtime(tmp_path / "app.db")
+    async with runtime([[gate(answering), "Done."]], drain=0) as outlast:
         session = await outlast.sessions.create()
-        claim.arm()
         await session.send("How high is the river?")
+        await answering.reached()
+
+    claim.arm()
+    async with runtime([[gate(Checkpoint()), "Done."]]) as outlast:
+        outlast.database.watcher = watch
         await claim.held()
+        session = await outlast.sessions.get(session.id)
         stopping = asyncio.create_task(session.stop())
         await asyncio.sleep(0)
         claim.release()

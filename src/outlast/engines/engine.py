@@ -73,6 +73,7 @@ class Worker:
                 if claim is None:
                     return
                 attempt = self._attempts[turn_id] = Attempt(self.workshop, claim)
+                attempt.look()
             await attempt.run()
             if attempt.has_many_deltas:
                 await self._fold(attempt.claim)

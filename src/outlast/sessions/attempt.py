@@ -26,6 +26,7 @@ from outlast.sessions.resume import OpenCallBook, read_book
 from outlast.sessions.settle import keep_partial, log_known_ends, settle
 from outlast.sessions.turn import Claim
 from outlast.sessions.turn_log import TurnLog
+from outlast.sessions.usage import usage_of
 from outlast.store import events, inputs, turns
 from outlast.store.database import Database
 from outlast.store.files import FileStore
@@ -106,6 +107,10 @@ class Attempt:
     def has_many_deltas(self) -> bool:
         """Whether folding this attempt's text would save rows worth a transaction."""
         return self._log.deltas >= _WORTH_FOLDING
+
+    def look(self) -> None:
+        """Find out at once whether it must stop: the signal may have come between the claim's commit and now."""
+        self._asked.notify()
 
     def leave(self) -> None:
         """The worker is leaving: hand over at the next boundary."""
@@ -203,7 +208,7 @@ class Attempt:
             own_from=own_from,
             requests=claim.turn.requests,
             has_begun=own_from < len(entries),
-            usage=Usage(**claim.turn.usage),
+            usage=_usage(messages[own_from:]),
         )
 
     async def _read_book(self, messages: list[ModelMessage], entries: list[history.Entry]) -> OpenCallBook:
@@ -299,6 +304,15 @@ class Attempt:
         if hook is not None:
             for unconfirmed in hook.ends.unconfirmed.values():
                 self._shop.detached.own(unconfirmed, None)
+
+
+def _usage(own: Sequence[ModelMessage]) -> Usage:
+    """What the stored responses of a turn used: the row may be a response behind when a worker died."""
+    usage = Usage()
+    for message in own:
+        if isinstance(message, ModelResponse):
+            usage.add(usage_of(message))
+    return usage
 
 
 def _reason(exc: Exception) -> str:
