@@ -35,6 +35,8 @@ def judge(found: Evidence) -> Iterator[Fault]:
         for check in checks:
             for kind, what in check:
                 yield Fault(kind, session_id, what)
+        for what in streams.log_faults(session.events, [part["content"] for part in session.parts("text")]):
+            yield Fault("streams", session_id, what)
     yield from _readers(found)
     for line in found.log_lines:
         if any(sign in line for sign in _UNEXPECTED):

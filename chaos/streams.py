@@ -1,6 +1,6 @@
 """What a reader was told against what the log holds in the end: the same, in order, nothing twice."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from chaos.evidence import LogEvent
@@ -25,6 +25,26 @@ def faults(log: Sequence[LogEvent], after: int, told: Sequence[LogEvent]) -> Ite
         after,
         [event for event in told if _part_of(event) not in dropped],
     )
+
+
+def log_faults(log: Sequence[LogEvent], said: Sequence[str]) -> Iterator[str]:
+    """Each way in which a log by itself is not whole; `said` are the texts that stand in history."""
+    ends = [event for event in log if event.type == "part.ended"]
+    starts = [event for event in log if event.type == "part.started"]
+    texts = {part: _text(deltas) for part, deltas in _deltas(log).items()}
+    if Counter(map(_part_of, starts)) != Counter(map(_part_of, ends)):
+        yield f"parts that began or ended alone: {set(map(_part_of, starts)) ^ set(map(_part_of, ends))}"
+    for event in ends:
+        length = len(texts.get((event.turn_id, event.data["part"]), ""))
+        if length != event.data["length"]:
+            yield f"{_part_of(event)} has {length} characters of {event.data['length']}"
+    spoken = Counter(texts.get((event.turn_id, event.data["part"]), "") for event in starts if _is_text(event))
+    if spoken != Counter(said):
+        yield f"the log says {spoken - Counter(said)} and history {Counter(said) - spoken}"
+
+
+def _is_text(event: LogEvent) -> bool:
+    return event.data["kind"] == "text"
 
 
 def _part_faults(log: Sequence[LogEvent], after: int, told: Sequence[LogEvent]) -> Iterator[str]:
