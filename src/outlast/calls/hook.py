@@ -97,11 +97,11 @@ class CallHook(AbstractCapability[Any]):
 
     def _result(self, running: RunningCall, inner: asyncio.Task[Any]) -> Any:
         try:
-            value = outcomes.settle(running.tool, inner.result())
+            value = outcomes.settle(running.tool, inner.result(), self.secrets)
         except asyncio.CancelledError as exc:
-            raise self._failed(running, outcomes.internal_error(running.tool, exc)) from exc
+            raise self._failed(running, outcomes.internal_error(running.tool, exc, self.secrets)) from exc
         except Exception as exc:
-            raise self._failed(running, outcomes.translate(running.tool, exc)) from exc
+            raise self._failed(running, outcomes.translate(running.tool, exc, self.secrets)) from exc
         self.breaker.record(running.tool, running.args, is_failure=False)
         self.ends.finished[running.call_id] = _content(value)
         return value
@@ -121,7 +121,7 @@ class CallHook(AbstractCapability[Any]):
             self.ends.unconfirmed[running.call_id] = Unconfirmed(running, inner)
             return
         try:
-            value = outcomes.settle(running.tool, really(running, inner).result())
+            value = outcomes.settle(running.tool, really(running, inner).result(), self.secrets)
         except (Exception, asyncio.CancelledError):
             self.ends.canceled.add(running.call_id)
         else:

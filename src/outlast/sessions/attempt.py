@@ -13,7 +13,7 @@ from pydantic_ai.models import Model
 
 from outlast.calls.call import CallThreads
 from outlast.calls.hook import Unconfirmed
-from outlast.errors import AttemptLost
+from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.event import Event
 from outlast.events.outcome import Usage
 from outlast.events.signals import Signals, turn_topic
@@ -94,7 +94,12 @@ class Attempt:
         watching = asyncio.create_task(self._watch(), name=f"watch {turn_id}")
         try:
             await asyncio.wait({self._driving})
-            await self._conclude(self._driving)
+            try:
+                await self._conclude(self._driving)
+            except (AttemptLost, StoreUnavailable):
+                raise
+            except Exception as exc:
+                await self._give_up(exc)
         except AttemptLost:
             log.info("attempt superseded", turn_id=turn_id, attempt=self.claim.fence.attempt)
         finally:
@@ -156,9 +161,12 @@ class Attempt:
         """One run of the agent; a transient failure of the model is tried again from what is committed."""
         retries = 0
         while True:
+            answered = run.usage.requests
             try:
                 step = await run.run(host.agent, deps, self._model(host), waiting)
             except Exception as exc:
+                if run.usage.requests > answered:
+                    retries = 0
                 wait = self._retry_in(run, exc, retries)
                 if wait is None:
                     raise
@@ -254,28 +262,41 @@ class Attempt:
         if isinstance(exc, HandOver):
             await self._hand_over()
         else:
-            await self._failed(failure.describe(exc, self.claim.fence.turn_id))
+            await self._failed(self._describe(exc))
 
     async def _stopped(self, cause: Cause) -> None:
         """Keep what was said, settle open calls truthfully, and end as stopped."""
         run = self._run or await self._load()
         await keep_partial(run)
+        await self._end(run, "stop", TurnState.STOPPED, {"reason": cause.value})
+
+    async def _end(self, run: TurnRun, name: str, target: TurnState, data: dict[str, Any]) -> None:
+        """Settle open calls and end the turn in one commit; calls that go on become silent tasks in it."""
         owned = await settle(run)
 
-        def stop(unit: Unit) -> None:
+        def end(unit: Unit) -> None:
             for task_id, unconfirmed in owned.items():
                 service.make_silent(unit, self.claim.fence, task_id, unconfirmed.call, self._shop.worker_id)
-            run.end_turn(unit, TurnState.STOPPED, {"reason": cause.value})
+            run.end_turn(unit, target, data)
 
-        await self._log.commit("stop", stop)
+        await self._log.commit(name, end)
         self._detach(run, owned)
 
     async def _failed(self, why: failure.Failure) -> None:
+        is_given_up = self._run is None
         run = self._run or await self._load()
-        if run.response is not None:
+        if run.response is not None or is_given_up:
             await run.drop_partial(why.kind)
-        await settle(run)
-        await self._log.commit("turn.end", lambda unit: run.end_turn(unit, TurnState.FAILED, why.data))
+        await self._end(run, "turn.end", TurnState.FAILED, why.data)
+
+    async def _give_up(self, exc: Exception) -> None:
+        """What this attempt wanted to write cannot be written: fail the turn from what is committed, or it hangs."""
+        await self._log.discard()
+        self._run = None
+        await self._failed(self._describe(exc))
+
+    def _describe(self, exc: BaseException) -> failure.Failure:
+        return failure.describe(exc, self.claim.fence.turn_id, self._shop.secrets)
 
     async def _hand_over(self) -> None:
         """Leave the turn to the next worker, with the ends of calls that are known."""

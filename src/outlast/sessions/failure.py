@@ -18,7 +18,7 @@ from pydantic_ai.exceptions import (
 )
 
 from outlast.ids import TurnId, reference_id
-from outlast.tools.redact import error_chain, redact
+from outlast.tools.redact import Secrets, error_chain, redact
 
 log = structlog.get_logger("outlast.turns")
 
@@ -75,12 +75,12 @@ def crash_loop(claims: int) -> Failure:
     )
 
 
-def describe(exc: BaseException, turn_id: TurnId) -> Failure:
+def describe(exc: BaseException, turn_id: TurnId, secrets: Secrets) -> Failure:
     """Any exception that ended a turn, as a failure; its whole chain goes to the log."""
     if isinstance(exc, Failure):
         return exc
     reference = reference_id()
-    log.error("turn failed", turn_id=turn_id, reference=reference, chain=error_chain(exc))
+    log.error("turn failed", turn_id=turn_id, reference=reference, chain=secrets.mask(error_chain(exc)))
     if is_too_long(exc):
         return Failure("context_too_long", "The conversation no longer fits the model's window.", True, reference)
     if isinstance(exc, ModelAPIError):

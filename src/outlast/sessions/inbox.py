@@ -168,7 +168,7 @@ def _check_busy(unit: Unit, session: LockedSession, mode: Mode, limits: Limits) 
 
 def _interrupt(unit: Unit, turn_id: TurnId) -> None:
     row = turns.get(unit.connection, turn_id)
-    if row is not None and row.state is TurnState.RUNNING:
+    if row is not None and (row.state is TurnState.RUNNING or row.attempt > 0):
         turns.request_stop(unit, turn_id, "interrupt")
 
 

@@ -360,7 +360,7 @@ class TurnRun:
         return step
 
     def end_turn(self, unit: Unit, target: TurnState, data: dict[str, Any]) -> Step:
-        data = {**data, "usage": asdict(self.usage)}
+        data = {**self.secrets.mask(data), "usage": asdict(self.usage)}
         values = self._counted(self.requests)
         moved = turn.end(unit, self.claim, target, data, values=values, limits=self.policy.turns)
         assert moved is Disposition.MOVED, "the fence was checked in this transaction"

@@ -1,26 +1,18 @@
 """How an input reads to the model. What people and tools wrote is data: it cannot speak in the runtime's voice."""
 
-import re
-
 from pydantic_ai.framing import register_tag, wrap
 from pydantic_ai.messages import UserPromptPart
 from pydantic_core import to_json
 
 from outlast.store.inputs import Input, InputKind
+from outlast.tools.escape import escape
 
 BACKGROUND = register_tag("background_result")
 CONTEXT = register_tag("attached_context")
 FILES = register_tag("attached_files")
 NOTICE = register_tag("runtime_notice")
 
-_OWN_TAG = re.compile(r"<(?=\s*/?\s*(?:background_result|attached_context|attached_files|runtime_notice)\b)", re.I)
-
 CONTINUE = "Continue from where you stopped."
-
-
-def escape(text: str) -> str:
-    """Make the runtime's own tags harmless in text from elsewhere; all other markup stays as it was written."""
-    return _OWN_TAG.sub("&lt;", text)
 
 
 def render(given: Input) -> UserPromptPart:

@@ -113,6 +113,11 @@ class TurnLog:
             if not isinstance(item, _Delta) and not (isinstance(item, Draft) and item.type in parts)
         ]
 
+    async def discard(self) -> None:
+        """Forget all that waits: it cannot be written."""
+        async with self._lock:
+            self._pending.clear()
+
     async def flush(self) -> None:
         await self.commit("flush", lambda unit: None)
 

@@ -13,12 +13,14 @@ from pydantic_ai.exceptions import (
     ToolFailed,
     ToolFailedError,
     ToolRetryError,
+    UnexpectedModelBehavior,
 )
 from pydantic_ai.messages import BinaryContent, FileUrl, ToolReturnPart
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from outlast.ids import reference_id
-from outlast.tools.redact import error_chain
+from outlast.tools.escape import escape
+from outlast.tools.redact import Secrets, error_chain
 
 log = structlog.get_logger("outlast.calls")
 
@@ -49,40 +51,63 @@ def normalise(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
-        return _storable(value)
+        return _clean(value)
     if isinstance(value, ToolReturn):
         returned = cast(ToolReturn[Any], value)
-        return replace(returned, return_value=normalise(returned.return_value))
+        return replace(
+            returned, return_value=normalise(returned.return_value), content=_clean_content(returned.content)
+        )
     if isinstance(value, BinaryContent | FileUrl):
         return value
     if isinstance(value, list | tuple):
         return [normalise(each) for each in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {_key(name): normalise(each) for name, each in cast(dict[Any, Any], value).items()}
     plain = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
-    return _storable(plain) if isinstance(plain, str) else plain
+    return normalise(plain) if isinstance(plain, str | list | dict) else plain
 
 
-def _storable(text: str) -> str:
-    """Without lone surrogates and NUL, which no store and no wire takes."""
-    return text.encode(errors="replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}")
+def _key(name: Any) -> str:
+    return _clean(name if isinstance(name, str) else next(iter(to_jsonable_python({name: None}))))
 
 
-def settle(tool: str, value: Any) -> Any:
+def _clean(text: str) -> str:
+    """Without lone surrogates and NUL, which no store and no wire takes, and without the runtime's own tags."""
+    return escape(text.encode(errors="replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}"))
+
+
+def _clean_content(content: Any) -> Any:
+    if isinstance(content, str):
+        return _clean(content)
+    if isinstance(content, list | tuple):
+        return [_clean(each) if isinstance(each, str) else each for each in cast(list[Any], content)]
+    return content
+
+
+def settle(tool: str, value: Any, secrets: Secrets) -> Any:
     """Normalise a value, or fail the call with a reference: a value that cannot be stored ends no run."""
     try:
         return normalise(value)
     except (PydanticSerializationError, ValueError, RecursionError) as exc:
-        raise internal_error(tool, exc) from exc
+        raise internal_error(tool, exc, secrets) from exc
 
 
-def translate(tool: str, exc: BaseException) -> BaseException:
+def translate(tool: str, exc: BaseException, secrets: Secrets) -> BaseException:
     """An exception as what the model may see: its own kinds as they are, anything else as one generic sentence."""
-    return exc if isinstance(exc, PASSED_ON) else internal_error(tool, exc)
+    if isinstance(exc, PASSED_ON):
+        return exc
+    if isinstance(exc, UnexpectedModelBehavior) and isinstance(exc.__cause__, ModelRetry):
+        # pydantic-ai would end the run here: the tool asked for another try once too often.
+        failed = ToolFailed(exc.__cause__.message)
+        failed.__cause__ = exc
+        return failed
+    return internal_error(tool, exc, secrets)
 
 
-def internal_error(tool: str, exc: BaseException) -> ToolFailed:
+def internal_error(tool: str, exc: BaseException, secrets: Secrets) -> ToolFailed:
     """Log the whole chain under a reference, and give the model only the reference."""
     reference = reference_id()
-    log.error("tool failed", tool=tool, reference=reference, chain=error_chain(exc))
+    log.error("tool failed", tool=tool, reference=reference, chain=secrets.mask(error_chain(exc)))
     error = ToolFailed(f"The tool {tool!r} failed with an internal error (reference {reference}).")
     error.__cause__ = exc
     return error
