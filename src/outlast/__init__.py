@@ -1,6 +1,6 @@
 """Outlast: a runtime for AI agents whose work takes longer than a request."""
 
-from outlast.calls.call import idempotency_key, secret
+from outlast.calls.call import artifact, idempotency_key, output, progress, secret
 from outlast.errors import OutlastError
 from outlast.events.event import Event
 from outlast.events.outcome import Outcome
@@ -10,6 +10,7 @@ from outlast.sessions.host import TurnContext
 from outlast.sessions.session import Sent, Session, Turn
 from outlast.sessions.settlement import Verdict
 from outlast.settings import Settings
+from outlast.store.tasks import Task
 from outlast.tools.hints import hints
 
 __version__ = "0.1.0"
@@ -24,10 +25,14 @@ __all__ = [
     "Sent",
     "Session",
     "Settings",
+    "Task",
     "Turn",
     "TurnContext",
     "Verdict",
+    "artifact",
     "hints",
     "idempotency_key",
+    "output",
+    "progress",
     "secret",
 ]

@@ -37,6 +37,10 @@ def task_id() -> TaskId:
     return TaskId(_make("tsk"))
 
 
+def is_task(id: str) -> bool:
+    return id.startswith("tsk_")
+
+
 def worker_id() -> WorkerId:
     return WorkerId(_make("wrk"))
 

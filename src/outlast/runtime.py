@@ -12,6 +12,10 @@ from pydantic_ai.models import Model
 
 from outlast import ids
 from outlast.calls.call import CallThreads
+from outlast.calls.channel import ChannelHome
+from outlast.calls.control import INSTRUCTIONS, control_toolset
+from outlast.calls.hook import CallPolicy
+from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
 from outlast.engines.embedded import EmbeddedEngine, FileLock
 from outlast.engines.engine import Engine, Worker
@@ -22,15 +26,18 @@ from outlast.sessions.attempt import Workshop
 from outlast.sessions.directory import Sessions
 from outlast.sessions.host import AgentHost, DepsFactory
 from outlast.sessions.inbox import Limits
-from outlast.sessions.loop import LoopPolicy
+from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.session import Services
 from outlast.sessions.turn import TurnLimits
+from outlast.sessions.turn_calls import CallShop
 from outlast.settings import Settings
 from outlast.store import opening
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.store.unit import Committed, Unit, Work
-from outlast.tasks.detached import DetachedCalls
+from outlast.tasks.desk import BackgroundDesk
+from outlast.tasks.handle import Tasks
+from outlast.tasks.parked import ParkedCalls
 from outlast.tools.redact import Secrets
 
 LOCAL_OWNER = OwnerId("local")
@@ -61,7 +68,7 @@ class Outlast(Generic[DepsT, OutputT]):
 
     `deps` is called with owner, session and turn, on the worker that runs it, and gives an async context
     manager; what it yields is never stored. `models` is the allow-list of models that sessions and
-    messages may ask for by name.
+    messages may ask for by name. `instructions` tell the model about background work; give your own or None.
     """
 
     def __init__(
@@ -72,6 +79,7 @@ class Outlast(Generic[DepsT, OutputT]):
         deps: DepsFactory | None = None,
         name: str | None = None,
         models: Mapping[str, Model | str] | None = None,
+        instructions: str | None = INSTRUCTIONS,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -80,6 +88,7 @@ class Outlast(Generic[DepsT, OutputT]):
         self._name = name or agent.name or "agent"
         self._deps = deps
         self._models = dict(models or {})
+        self._instructions = instructions
         self._url = opening.parse(str(database))
         self._clock = clock or SystemClock()
         self._stack: AsyncExitStack | None = None
@@ -93,6 +102,15 @@ class Outlast(Generic[DepsT, OutputT]):
 
     def owned_by(self, owner_id: str) -> Sessions:
         return Sessions(self._open(), [self._name], OwnerId(owner_id))
+
+    @property
+    def tasks(self) -> Tasks:
+        """The background tasks of the default owner."""
+        return self.tasks_of(LOCAL_OWNER)
+
+    def tasks_of(self, owner_id: str) -> Tasks:
+        services = self._open()
+        return Tasks(services.database, services.signals, services.limits, OwnerId(owner_id))
 
     @property
     def database(self) -> Database:
@@ -128,6 +146,8 @@ class Outlast(Generic[DepsT, OutputT]):
         worker = Worker(workshop)
         engine = EmbeddedEngine(
             worker,
+            clock=self._clock,
+            limits=self._limits(),
             max_running=self.settings.max_turns_per_worker,
             drain_seconds=self.settings.drain.total_seconds(),
         )
@@ -152,18 +172,28 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)
         host = AgentHost(self._agent, self._deps, self._models)
         stack.push_async_callback(host.close)
-        detached = DetachedCalls(database, abandon_after=settings.abandon_after)
-        stack.push_async_callback(detached.close)
+        secrets, worker_id, viewer = Secrets(), ids.worker_id(), Viewer(files)
+        parked = ParkedCalls(database, signals, viewer, limits=self._limits(), abandon_after=settings.abandon_after)
+        desk = BackgroundDesk(database, files, signals, self._clock, limits=self._limits())
         return Workshop(
             database=database,
             files=files,
             signals=signals,
             hosts={self._name: host},
             policy=self._policy(),
-            secrets=Secrets(),
+            secrets=secrets,
             threads=threads,
-            detached=detached,
-            worker_id=ids.worker_id(),
+            calls=CallShop(
+                ChannelHome(database, files, secrets),
+                viewer,
+                parked,
+                worker_id,
+                max_open_tasks=settings.max_open_tasks_per_session,
+                deadline=settings.call_deadline,
+            ),
+            control=control_toolset(desk),
+            instructions=self._instructions,
+            worker_id=worker_id,
         )
 
     def _policy(self) -> LoopPolicy:
@@ -175,7 +205,8 @@ class Outlast(Generic[DepsT, OutputT]):
             model_backoff=settings.model_backoff,
             max_requests=settings.max_requests_per_turn,
             max_claims=settings.max_claims,
-            stop_grace=settings.stop_grace,
+            calls=CallPolicy(settings.budget, settings.call_deadline, settings.stop_grace),
+            steer_parks_after=settings.steer_parks_after,
             context_window=settings.context_window,
             compact_above=settings.compact_above,
             turns=self._turn_limits(),
@@ -186,6 +217,7 @@ class Outlast(Generic[DepsT, OutputT]):
             max_running_per_owner=self.settings.max_turns_per_owner,
             max_queued_per_owner=self.settings.max_queued_turns_per_owner,
             max_woken=self.settings.max_woken_turns,
+            company=self.settings.wake_company,
         )
 
     def _limits(self) -> Limits:

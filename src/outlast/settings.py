@@ -41,6 +41,23 @@ class Settings(BaseSettings):
     model_backoff: timedelta = Field(
         default=timedelta(seconds=1), description="First wait before such a retry; doubles each time."
     )
+    budget: timedelta | None = Field(
+        default=timedelta(seconds=60),
+        description="How long a turn waits for a call before it is parked; None: it waits.",
+    )
+    call_deadline: timedelta = Field(
+        default=timedelta(hours=24), description="When a call is told to stop, parked or not."
+    )
+    steer_parks_after: timedelta = Field(
+        default=timedelta(seconds=5),
+        description="How long running calls keep a steering message waiting, then they park.",
+    )
+    max_open_tasks_per_session: int = Field(
+        default=32, ge=1, description="Open tasks of a session; past that, calls are waited for instead of parked."
+    )
+    wake_company: timedelta = Field(
+        default=timedelta(seconds=2), description="How long a wake waits for other tasks that may end soon."
+    )
     stop_grace: timedelta = Field(
         default=timedelta(milliseconds=800),
         description="How long Stop waits for calls to confirm their cancel.",

@@ -5,11 +5,21 @@ import hashlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from outlast.clock import monotonic
-from outlast.ids import SessionId, TurnId
+from outlast.ids import SessionId, TaskId, TurnId
 from outlast.tools.redact import Secrets
+
+
+class Channel(Protocol):
+    """Where a call's progress, output and files go while it runs. Callable from any thread; never blocks long."""
+
+    def progress(self, progress: dict[str, Any]) -> None: ...
+
+    def output(self, text: str) -> None: ...
+
+    def artifact(self, name: str, data: bytes, media_type: str) -> str: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -20,15 +30,18 @@ class RunningCall:
     """
 
     session_id: SessionId
-    turn_id: TurnId
+    turn_id: TurnId | None
     call_id: str
     tool: str
     args: Any
     secrets: Secrets
+    channel: Channel
     started: float = field(default_factory=monotonic)
     threads: set[Future[Any]] = field(default_factory=set[Future[Any]])
     own_thread: Future[Any] | None = None
     inner: asyncio.Task[Any] | None = None
+    told: list[TaskId] = field(default_factory=list[TaskId])
+    """Tasks whose outcome this call's result hands to the model."""
 
     @property
     def idempotency_key(self) -> str:
@@ -50,11 +63,31 @@ def idempotency_key() -> str | None:
 
 
 def secret(value: str) -> str:
-    """Register a value to be masked in events and logs, and give it back. Does nothing outside Outlast."""
+    """Register a value to be masked in events, output and logs, and give it back. Does nothing outside Outlast."""
     call = current_call.get()
     if call is not None:
         call.secrets.add(value)
     return value
+
+
+def progress(current: float, total: float | None = None, *, unit: str | None = None, label: str | None = None) -> None:
+    """Say how far the call is. At most four a second are told; the last one wins. Does nothing outside Outlast."""
+    call = current_call.get()
+    if call is not None:
+        call.channel.progress({"current": current, "total": total, "unit": unit, "label": label})
+
+
+def output(text: str) -> None:
+    """Raw output for people, kept while the call runs; the model reads it in pieces. Does nothing outside Outlast."""
+    call = current_call.get()
+    if call is not None:
+        call.channel.output(text)
+
+
+def artifact(name: str, data: bytes, media_type: str = "application/octet-stream") -> str | None:
+    """Keep a file that the call made; gives its id. Does nothing outside Outlast."""
+    call = current_call.get()
+    return None if call is None else call.channel.artifact(name, data, media_type)
 
 
 class CallThreads(ThreadPoolExecutor):

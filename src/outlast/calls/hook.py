@@ -1,6 +1,7 @@
-"""The per-run capability: it sees every tool of an agent, unchanged, and runs each call so that it can be owned."""
+"""The per-run capability that sees every tool of an agent, unchanged, and gives each call its budget."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,13 +11,15 @@ from pydantic_ai import RunContext, ToolDefinition, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.toolsets import AbstractToolset
 
 from outlast.calls.breaker import ADVICE, MOST, REFUSED, Breaker
 from outlast.calls.call import RunningCall, current_call
-from outlast.ids import SessionId, TurnId
+from outlast.calls.channel import CallChannel
+from outlast.calls.keeper import ToolsetKeeper
+from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.tools import outcomes
-from outlast.tools.hints import hints_of
-from outlast.tools.redact import Secrets
+from outlast.tools.hints import UNSET, Hints, hints_of
 
 PUT_BACK = "(recorded)"
 """Stands for a result that is already known; the loop puts the recorded one in its place."""
@@ -34,6 +37,23 @@ class OpenCalls(Protocol):
         ...
 
 
+class CallHost(Protocol):
+    """The turn's side of a call: its identity, its channel, and what became of it."""
+
+    def begin(self, call: ToolCallPart) -> RunningCall: ...
+
+    def say_waiting(self, call: RunningCall, reason: str) -> None: ...
+
+    async def view(self, call: RunningCall, value: Any) -> Any:
+        """A value as the model gets it: what is too long is kept whole elsewhere."""
+        ...
+
+    @property
+    def pressed(self) -> asyncio.Future[None]:
+        """Done when calls should be parked at once: a person waits to be heard."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Unconfirmed:
     """A call that was told to cancel and has not ended: somebody must go on owning it."""
@@ -47,63 +67,131 @@ class CallEnds:
     """How the calls of a cancelled run ended, by call id."""
 
     finished: dict[str, Any] = field(default_factory=dict[str, Any])
+    parked: dict[str, Parked] = field(default_factory=dict[str, Parked])
     canceled: set[str] = field(default_factory=set[str])
     unconfirmed: dict[str, Unconfirmed] = field(default_factory=dict[str, Unconfirmed])
 
 
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """How long calls may take. `budget` None: the turn waits for every call."""
+
+    budget: timedelta | None
+    deadline: timedelta
+    grace: timedelta
+
+
 @dataclass
 class CallHook(AbstractCapability[Any]):
-    """Runs each call in an asyncio task of its own. Within its time a call ends as if this were not here."""
+    """Runs each call in an asyncio task of its own. Within its budget a call ends as if this were not here."""
 
-    session_id: SessionId
-    turn_id: TurnId
+    host: CallHost
     open_calls: OpenCalls
     breaker: Breaker
-    secrets: Secrets
-    grace: timedelta
+    policy: CallPolicy
+    parking: Parking
+    control: AbstractToolset[Any]
+    control_names: frozenset[str]
+    instructions: str | None
+    keeper: ToolsetKeeper = field(default_factory=ToolsetKeeper)
     ends: CallEnds = field(default_factory=CallEnds)
     unknown: set[str] = field(default_factory=set[str])
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
 
+    def get_toolset(self) -> AbstractToolset[Any]:
+        return self.control
+
+    def get_instructions(self) -> str | None:
+        return self.instructions
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return self.keeper.around(toolset)
+
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
-        call_id = call.tool_call_id
+        call_id, hints = call.tool_call_id, hints_of(tool_def.metadata)
         if self.open_calls.is_answered(call_id):
             return PUT_BACK
-        if self.open_calls.was_in_flight(call_id) and not hints_of(tool_def.metadata).may_run_again:
+        is_control = call.tool_name in self.control_names
+        if self.open_calls.was_in_flight(call_id) and not hints.may_run_again and not is_control:
             self.unknown.add(call_id)
             return PUT_BACK
-        if self.breaker.refuses(call.tool_name, call.args):
+        if not is_control and self.breaker.refuses(call.tool_name, call.args):
             raise ToolFailed(REFUSED.format(count=MOST))
-        running = RunningCall(self.session_id, self.turn_id, call_id, call.tool_name, call.args, self.secrets)
-        inner = self._begin(running, handler, args)
+        running = self.host.begin(call)
+        inner = start(running, handler, args)
         try:
-            await asyncio.wait({inner})
+            parked = await self._wait(running, inner, Hints(budget=None) if is_control else hints)
         except asyncio.CancelledError:
-            await self._cancel(running, inner)
+            if call_id not in self.ends.parked:
+                await self._cancel(running, inner)
             raise
-        return self._result(running, inner)
+        return parked.handle if parked is not None else await self._result(running, inner, is_control=is_control)
 
-    def _begin(self, running: RunningCall, handler: Any, args: Any) -> asyncio.Task[Any]:
-        token = current_call.set(running)
-        try:
-            running.inner = asyncio.create_task(handler(args), name=f"call {running.tool} {running.call_id}")
-        finally:
-            current_call.reset(token)
-        return running.inner
+    async def _wait(self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints) -> Parked | None:
+        """Until the call ends, is parked, or runs into its deadline."""
+        deadline = hints.deadline or self.policy.deadline
+        budget = self.policy.budget if hints.budget is UNSET else hints.budget
+        if budget is None:
+            await self._until(inner, deadline, None)
+        else:
+            await self._until(inner, min(budget, deadline), self.host.pressed)
+            if not inner.done() and budget < deadline:
+                answer = await self._park(running, inner, hints, budget)
+                if isinstance(answer, Parked):
+                    return answer
+                if answer.reason is not None:
+                    self.host.say_waiting(running, answer.reason)
+                await self._until(inner, deadline - budget, None)
+        if not inner.done():
+            await self._cancel(running, inner)
+            raise ToolFailed(f"The tool {running.tool!r} did not end within {deadline.total_seconds():g} s.")
+        return None
 
-    def _result(self, running: RunningCall, inner: asyncio.Task[Any]) -> Any:
+    async def _until(self, inner: asyncio.Task[Any], limit: timedelta, pressed: asyncio.Future[None] | None) -> None:
+        waited: set[asyncio.Future[Any]] = {inner} if pressed is None or pressed.done() else {inner, pressed}
+        await asyncio.wait(waited, timeout=limit.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
+
+    async def _park(
+        self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta
+    ) -> Parked | NotParked:
+        """Once begun it is decided, also when the turn is cancelled meanwhile."""
+        parking = asyncio.ensure_future(self.parking.park(running, inner, hints, budget))
         try:
-            value = outcomes.settle(running.tool, inner.result(), self.secrets)
+            await asyncio.shield(parking)
+        except asyncio.CancelledError:
+            await _bounded_wait({parking}, timedelta(days=1))
+            self._note_parked(running, inner, parking)
+            raise
+        self._note_parked(running, inner, parking)
+        return parking.result()
+
+    def _note_parked(
+        self, running: RunningCall, inner: asyncio.Task[Any], parking: "asyncio.Future[Parked | NotParked]"
+    ) -> None:
+        if parking.cancelled() or parking.exception() is not None:
+            return
+        answer = parking.result()
+        if isinstance(answer, Parked):
+            self.ends.parked[running.call_id] = answer
+            self.keeper.hold(inner)
+
+    async def _result(self, running: RunningCall, inner: asyncio.Task[Any], *, is_control: bool) -> Any:
+        if isinstance(running.channel, CallChannel):
+            await running.channel.close()
+        try:
+            value = await self.host.view(running, outcomes.settle(running.tool, inner.result(), running.secrets))
         except asyncio.CancelledError as exc:
-            raise self._failed(running, outcomes.internal_error(running.tool, exc, self.secrets)) from exc
+            raise self._failed(running, outcomes.internal_error(running.tool, exc, running.secrets)) from exc
         except Exception as exc:
-            raise self._failed(running, outcomes.translate(running.tool, exc, self.secrets)) from exc
-        self.breaker.record(running.tool, running.args, is_failure=False)
-        self.ends.finished[running.call_id] = _content(value)
+            error = outcomes.translate(running.tool, exc, running.secrets)
+            raise (error if is_control else self._failed(running, error)) from exc
+        if not is_control:
+            self.breaker.record(running.tool, running.args, is_failure=False)
+        self.ends.finished[running.call_id] = content_of(value)
         return value
 
     def _failed(self, running: RunningCall, error: BaseException) -> BaseException:
@@ -116,22 +204,32 @@ class CallHook(AbstractCapability[Any]):
         """Cancel, and find out what really happened: ended, cancelled, or not confirmed within the grace."""
         inner.cancel()
         threads = {asyncio.wrap_future(each) for each in running.busy_threads()}
-        await _bounded_wait({inner, *threads}, self.grace)
+        await _bounded_wait({inner, *threads}, self.policy.grace)
         if not inner.done() or running.busy_threads():
             self.ends.unconfirmed[running.call_id] = Unconfirmed(running, inner)
             return
         try:
-            value = outcomes.settle(running.tool, really(running, inner).result(), self.secrets)
+            value = outcomes.settle(running.tool, really(running, inner).result(), running.secrets)
         except (Exception, asyncio.CancelledError):
             self.ends.canceled.add(running.call_id)
         else:
-            self.ends.finished[running.call_id] = _content(value)
+            self.ends.finished[running.call_id] = content_of(value)
 
 
 def really(call: RunningCall, inner: asyncio.Task[Any]) -> asyncio.Task[Any] | Future[Any]:
     """Where the true end of a call is: a sync tool's thread ends as it ends, though its await was cancelled."""
     thread = call.own_thread
     return thread if inner.cancelled() and thread is not None and not thread.cancelled() else inner
+
+
+def start(running: RunningCall, handler: Callable[[Any], Any], args: Any) -> asyncio.Task[Any]:
+    """Run a tool so that its code finds the call it belongs to."""
+    token = current_call.set(running)
+    try:
+        running.inner = asyncio.create_task(handler(args), name=f"call {running.tool} {running.call_id}")
+    finally:
+        current_call.reset(token)
+    return running.inner
 
 
 async def _bounded_wait(waited: set[Any], limit: timedelta) -> None:
@@ -146,12 +244,11 @@ async def _bounded_wait(waited: set[Any], limit: timedelta) -> None:
         return
 
 
-def _content(value: Any) -> Any:
+def content_of(value: Any) -> Any:
     return cast(ToolReturn[Any], value).return_value if isinstance(value, ToolReturn) else value
 
 
 def _with_advice(error: BaseException, count: int) -> BaseException:
-    advice = ADVICE.format(count=count)
-    replacement = ToolFailed(f"{error}\n{advice}")
+    replacement = ToolFailed(f"{error}\n{ADVICE.format(count=count)}")
     replacement.__cause__ = error
     return replacement

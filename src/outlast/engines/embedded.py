@@ -5,18 +5,20 @@ import fcntl
 import os
 from collections import deque
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 from weakref import WeakSet
 
 import structlog
 
+from outlast.clock import Clock
 from outlast.engines.engine import Worker
 from outlast.errors import DatabaseInUse
-from outlast.ids import TurnId
+from outlast.ids import TurnId, is_task
 from outlast.sessions import turn
+from outlast.sessions.inbox import Limits
 from outlast.store import tasks, turns
-from outlast.store.tasks import TaskState
 from outlast.store.unit import Unit, Work
 from outlast.tasks import service
 
@@ -57,7 +59,10 @@ class FileLock:
 class EmbeddedEngine:
     """Runs attempts as coroutines of this process, at most so many at once; the rest wait in order."""
 
-    def __init__(self, worker: Worker, *, max_running: int, drain_seconds: float) -> None:
+    def __init__(self, worker: Worker, *, clock: Clock, limits: Limits, max_running: int, drain_seconds: float) -> None:
+        self._clock = clock
+        self._limits = limits
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._worker = worker
         self._max_running = max_running
         self._drain_seconds = drain_seconds
@@ -74,13 +79,16 @@ class EmbeddedEngine:
 
     async def close(self) -> None:
         self._is_open = False
+        for timer in self._timers.values():
+            timer.cancel()
         await self._worker.close(self._drain_seconds)
 
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         """The rows are the queue. What there is room for is claimed at once: one commit makes and claims a turn."""
         for each in work:
-            if self._is_open and not self._waiting and self._taken < self._max_running:
-                each.claim = turn.claim(unit, each.turn_id, self._worker.workshop.worker_id)
+            is_turn_now = not is_task(each.id) and each.not_before is None
+            if is_turn_now and self._is_open and not self._waiting and self._taken < self._max_running:
+                each.claim = turn.claim(unit, TurnId(each.id), self._worker.workshop.worker_id)
                 if each.claim is not None:
                     self._claimed.add(each)
 
@@ -88,9 +96,21 @@ class EmbeddedEngine:
         for each in work:
             self._claimed.discard(each)
             if isinstance(each.claim, turn.Claim):
-                self._begin(each.turn_id, each.claim)
-            else:
+                self._begin(each)
+            elif each.not_before is None:
                 self._waiting.append(each)
+            else:
+                self._delay(each, each.not_before)
+        self._pump()
+
+    def _delay(self, work: Work, until: datetime) -> None:
+        seconds = max(0.0, (until - self._clock.now()).total_seconds())
+        timer = asyncio.get_running_loop().call_later(seconds, self._due, work)
+        self._timers[work.id] = timer
+
+    def _due(self, work: Work) -> None:
+        self._timers.pop(work.id, None)
+        self._waiting.append(work)
         self._pump()
 
     @property
@@ -99,10 +119,10 @@ class EmbeddedEngine:
 
     def _pump(self) -> None:
         while self._is_open and self._waiting and self._taken < self._max_running:
-            self._begin(self._waiting.popleft().turn_id)
+            self._begin(self._waiting.popleft())
 
-    def _begin(self, turn_id: TurnId, claim: turn.Claim | None = None) -> None:
-        running = self._worker.begin(turn_id, claim)
+    def _begin(self, work: Work) -> None:
+        running = self._worker.begin(work)
         if running is not None:
             running.add_done_callback(self._ended)
 
@@ -112,8 +132,10 @@ class EmbeddedEngine:
     def _reconcile(self, unit: Unit) -> None:
         me = self._worker.workshop.worker_id
         for row in turns.queued_and_admitted(unit.connection):
-            unit.submit(Work(row.id, row.owner_id, row.agent))
+            unit.submit(Work(row.id, row.owner_id, row.agent, row.not_before))
         for row in turns.running_without(unit.connection, me):
             turn.requeue(unit, row, has_crashed=True)
+        for task in tasks.queued(unit.connection):
+            unit.submit(service.work_of(task))
         for task in tasks.running_without(unit.connection, me):
-            service.end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=service.INTERRUPTED)
+            service.orphaned(unit, task, limits=self._limits)

@@ -7,11 +7,14 @@ from typing import Protocol
 import structlog
 
 from outlast.errors import AttemptLost, StoreUnavailable
-from outlast.ids import TurnId
+from outlast.ids import TaskId, TurnId, is_task
 from outlast.sessions import turn
 from outlast.sessions.attempt import Attempt, Cause, Workshop
+from outlast.sessions.host import TurnContext
 from outlast.store import events
 from outlast.store.unit import Unit, Work
+from outlast.tasks import service
+from outlast.tasks.rerun import run_again
 
 log = structlog.get_logger("outlast.engine")
 
@@ -33,21 +36,22 @@ class Worker:
 
     def __init__(self, workshop: Workshop) -> None:
         self.workshop = workshop
-        self._attempts: dict[TurnId, Attempt] = {}
-        self._running: dict[TurnId, asyncio.Task[None]] = {}
+        self._attempts: dict[str, Attempt] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
 
     @property
     def running(self) -> int:
         return len(self._running)
 
-    def begin(self, turn_id: TurnId, claim: turn.Claim | None = None) -> asyncio.Task[None] | None:
-        """Start an attempt, unless one of this turn already runs here. Without a claim it claims the turn first."""
-        if turn_id in self._running:
+    def begin(self, work: Work) -> asyncio.Task[None] | None:
+        """Start an attempt of a turn or a task, unless one of it already runs here. It claims what is not claimed."""
+        if work.id in self._running:
             return None
-        if claim is not None:
-            self._attempts[turn_id] = Attempt(self.workshop, claim)
-        running = asyncio.create_task(self._attempt(turn_id), name=f"attempt {turn_id}")
-        self._running[turn_id] = running
+        if isinstance(work.claim, turn.Claim):
+            self._attempts[work.id] = Attempt(self.workshop, work.claim)
+        attempt = self._run_again(TaskId(work.id)) if is_task(work.id) else self._attempt(TurnId(work.id))
+        running = asyncio.create_task(attempt, name=f"attempt {work.id}")
+        self._running[work.id] = running
         return running
 
     async def close(self, drain_seconds: float) -> None:
@@ -57,6 +61,7 @@ class Worker:
         await self._wait(drain_seconds)
         for attempt in self._attempts.values():
             attempt.cancel(Cause.SHUTDOWN)
+        await self.workshop.calls.parked.close(drain_seconds)
         await self._wait(None)
 
     async def _wait(self, seconds: float | None) -> None:
@@ -82,6 +87,25 @@ class Worker:
         finally:
             self._attempts.pop(turn_id, None)
             self._running.pop(turn_id, None)
+
+    async def _run_again(self, task_id: TaskId) -> None:
+        """Another attempt of a task whose worker died; from the claim on, its end is told by the task."""
+        shop = self.workshop
+        try:
+            claimed = await shop.database.transaction(
+                lambda unit: service.claim(unit, task_id, shop.worker_id), name="task.claim"
+            )
+            if claimed is None:
+                return
+            task, deadline_in = claimed
+            host = shop.hosts[task.spec["agent"]]
+            await host.enter()
+            lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
+            await run_again(host.agent, shop.calls, shop.threads, task, lease, deadline_in=deadline_in)
+        except Exception:
+            log.exception("a task could not be run again", task_id=task_id)
+        finally:
+            self._running.pop(task_id, None)
 
     async def _claim(self, turn_id: TurnId) -> turn.Claim | None:
         wait = 0.02

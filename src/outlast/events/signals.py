@@ -1,12 +1,12 @@
 """Signals: hints to look. They carry no fact and may be lost; whoever waits looks again by itself."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 from weakref import WeakSet
 
-from outlast.ids import InputId, SessionId, TurnId
+from outlast.ids import InputId, SessionId, TaskId, TurnId
 
 RECHECK_SECONDS = 2.0
 """How long a waiter trusts silence before it looks again."""
@@ -31,6 +31,10 @@ def input_topic(input_id: InputId) -> str:
     return f"input:{input_id}"
 
 
+def task_topic(task_id: TaskId) -> str:
+    return f"task:{task_id}"
+
+
 class Subscription:
     """Remembers that a signal came until it is waited for."""
 
@@ -49,8 +53,12 @@ class Subscription:
 
 
 class Signals(Protocol):
-    def subscribe(self, topic: str) -> Subscription:
+    def subscribe(self, *topics: str) -> Subscription:
         """Held by whoever waits: a subscription that nobody keeps is gone."""
+        ...
+
+    def watch(self, topic: str, look: Callable[[], None]) -> Callable[[], None]:
+        """Call `look` at each signal; gives the way to end that."""
         ...
 
     def publish(self, topics: Iterable[str]) -> None: ...
@@ -61,14 +69,29 @@ class LocalSignals:
 
     def __init__(self) -> None:
         self._by_topic: dict[str, WeakSet[Subscription]] = {}
+        self._watchers: dict[str, set[Callable[[], None]]] = {}
 
-    def subscribe(self, topic: str) -> Subscription:
+    def subscribe(self, *topics: str) -> Subscription:
         subscription = Subscription()
-        self._by_topic.setdefault(topic, WeakSet()).add(subscription)
+        for topic in topics:
+            self._by_topic.setdefault(topic, WeakSet()).add(subscription)
         return subscription
+
+    def watch(self, topic: str, look: Callable[[], None]) -> Callable[[], None]:
+        self._watchers.setdefault(topic, set()).add(look)
+
+        def end() -> None:
+            found = self._watchers.get(topic, set())
+            found.discard(look)
+            if not found:
+                self._watchers.pop(topic, None)
+
+        return end
 
     def publish(self, topics: Iterable[str]) -> None:
         for topic in topics:
+            for look in tuple(self._watchers.get(topic, ())):
+                look()
             found = self._by_topic.get(topic)
             if found is None:
                 continue

@@ -25,6 +25,8 @@ class EventType(StrEnum):
     RESPONSE_COMPLETED = "response.completed"
     RESPONSE_DROPPED = "response.dropped"
     CALL_STARTED = "call.started"
+    CALL_WAITING = "call.waiting"
+    CALL_PROGRESS = "call.progress"
     CALL_ENDED = "call.ended"
     HISTORY_COMPACTED = "history.compacted"
     TASK_CREATED = "task.created"
@@ -61,7 +63,9 @@ FIELDS: Mapping[EventType, str] = {
     EventType.RESPONSE_COMPLETED: "message, model, usage, finish",
     EventType.RESPONSE_DROPPED: "reason, dropped (parts that readers discard), retry_in",
     EventType.CALL_STARTED: "call_id, tool, args",
-    EventType.CALL_ENDED: "call_id, tool, outcome, part (what the model is given), content (files beside it)",
+    EventType.CALL_WAITING: "call_id, tool, reason (why the turn waits for it past its budget)",
+    EventType.CALL_PROGRESS: "call_id, progress",
+    EventType.CALL_ENDED: "call_id, tool, outcome, part, content; task_id if it goes on in the background",
     EventType.HISTORY_COMPACTED: "messages, results_cut, characters_before, characters_after, reason",
     EventType.TASK_CREATED: "task",
     EventType.TASK_CHANGED: "task",

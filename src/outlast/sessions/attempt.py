@@ -10,6 +10,7 @@ import sqlalchemy as sa
 import structlog
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model
+from pydantic_ai.toolsets import AbstractToolset
 
 from outlast.calls.call import CallThreads
 from outlast.calls.hook import Unconfirmed
@@ -20,22 +21,26 @@ from outlast.events.signals import Signals, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import TaskId, WorkerId
 from outlast.sessions import failure, history, turn
+from outlast.sessions.due import due_at_boundary
 from outlast.sessions.host import AgentHost, TurnContext
-from outlast.sessions.loop import HandOver, LoopPolicy, Step, TurnRun
+from outlast.sessions.loop import HandOver, Step, TurnRun
+from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.resume import OpenCallBook, read_book
 from outlast.sessions.settle import keep_partial, log_known_ends, settle
 from outlast.sessions.turn import Claim
+from outlast.sessions.turn_calls import CallShop, TurnCalls
 from outlast.sessions.turn_log import TurnLog
 from outlast.sessions.usage import usage_of
-from outlast.store import events, inputs, turns
+from outlast.store import events, inputs, tasks, turns
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.store.inputs import Input
 from outlast.store.spill import unpack_object
+from outlast.store.tasks import NewTask, Task, WakePolicy
 from outlast.store.turns import TurnState
 from outlast.store.unit import Unit
 from outlast.tasks import service
-from outlast.tasks.detached import DetachedCalls
+from outlast.tasks.parked import Owned
 from outlast.tools.redact import Secrets
 
 log = structlog.get_logger("outlast.turns")
@@ -64,7 +69,9 @@ class Workshop:
     policy: LoopPolicy
     secrets: Secrets
     threads: CallThreads
-    detached: DetachedCalls
+    calls: CallShop
+    control: AbstractToolset[Any]
+    instructions: str | None
     worker_id: WorkerId
 
 
@@ -79,6 +86,9 @@ class Attempt:
         self._cause: Cause | None = None
         self._driving: asyncio.Task[None] | None = None
         self._run: TurnRun | None = None
+        context = TurnContext(claim.owner_id, claim.fence.session_id, claim.fence.turn_id)
+        self._lease = workshop.hosts[claim.agent].lease(context)
+        self._pressing: asyncio.TimerHandle | None = None
         self._log = TurnLog(
             workshop.database,
             workshop.files,
@@ -105,6 +115,8 @@ class Attempt:
         finally:
             watching.cancel()
             await asyncio.wait({watching})
+            if self._pressing is not None:
+                self._pressing.cancel()
             await self._log.close()
             self._disown()
 
@@ -140,6 +152,14 @@ class Attempt:
                 self.cancel(Cause.LOST)
             elif row.stop_requested_at is not None:
                 self.cancel(Cause.INTERRUPT if row.stop_reason == "interrupt" else Cause.USER)
+            elif self._pressing is None and due_at_boundary(await self._waiting()):
+                seconds = self._shop.policy.steer_parks_after.total_seconds()
+                self._pressing = asyncio.get_running_loop().call_later(seconds, self._press)
+
+    def _press(self) -> None:
+        self._pressing = None
+        if self._run is not None:
+            self._run.calls.press()
 
     async def _drive(self) -> None:
         claim, shop = self.claim, self._shop
@@ -151,11 +171,14 @@ class Attempt:
             raise failure.crash_loop(claim.turn.crashes)
         host = shop.hosts[claim.agent]
         await host.enter()
-        context = TurnContext(claim.owner_id, claim.fence.session_id, claim.fence.turn_id)
-        async with host.deps(context) as deps:
+        try:
+            deps = await self._lease.open()
             waiting = claim.waiting
             while await self._step(run, host, deps, waiting) is Step.GOES_ON:
                 waiting = await self._waiting()
+        finally:
+            self._lease.release()
+            await self._lease.closed()
 
     async def _step(self, run: TurnRun, host: AgentHost, deps: Any, waiting: Sequence[Input]) -> Step:
         """One run of the agent; a transient failure of the model is tried again from what is committed."""
@@ -208,9 +231,10 @@ class Attempt:
             claim=claim,
             log=self._log,
             policy=shop.policy,
-            secrets=shop.secrets,
             threads=shop.threads,
-            worker_id=shop.worker_id,
+            calls=TurnCalls(shop.calls, self._log, claim.agent, self._lease),
+            control=shop.control,
+            instructions=shop.instructions,
             messages=messages,
             book=book,
             own_from=own_from,
@@ -229,6 +253,11 @@ class Attempt:
             turn_id = entry.turn_id or fence.turn_id
             return events.of_turn(connection, fence.session_id, turn_id, types, after=entry.event)
 
+        def parked(connection: sa.Connection) -> list[Task]:
+            found = [tasks.of_call(connection, fence.session_id, each.tool_call_id) for each in open_now]
+            return [each for each in found if each is not None]
+
+        open_now = history.open_calls(messages)
         logged = await self._shop.database.read(read)
         whole = [
             Event(
@@ -240,7 +269,7 @@ class Attempt:
             )
             for each in logged
         ]
-        return read_book(messages, whole)
+        return read_book(messages, whole, await self._shop.database.read(parked))
 
     async def _waiting(self) -> list[Input]:
         session_id = self.claim.fence.session_id
@@ -276,7 +305,7 @@ class Attempt:
 
         def end(unit: Unit) -> None:
             for task_id, unconfirmed in owned.items():
-                service.make_silent(unit, self.claim.fence, task_id, unconfirmed.call, self._shop.worker_id)
+                self._make_silent(unit, task_id, unconfirmed)
             run.end_turn(unit, target, data)
 
         await self._log.commit(name, end)
@@ -313,9 +342,23 @@ class Attempt:
 
         await self._log.commit("hand_over", give_back)
 
+    def _make_silent(self, unit: Unit, task_id: TaskId, unconfirmed: Unconfirmed) -> None:
+        """Own a call that did not confirm its cancel, so that its end is told somewhere."""
+        fence, call = self.claim.fence, unconfirmed.call
+        new = NewTask(
+            task_id,
+            title=f"{call.tool} (cancel requested)",
+            turn_id=fence.turn_id,
+            call_id=call.call_id,
+            tool=call.tool,
+            wake=WakePolicy.SILENT,
+            is_cancel_requested=True,
+        )
+        service.make(unit, fence.session_id, new, worker_id=self._shop.worker_id)
+
     def _detach(self, run: TurnRun, owned: Mapping[TaskId, Unconfirmed]) -> None:
         for task_id, unconfirmed in owned.items():
-            self._shop.detached.own(unconfirmed, task_id)
+            self._shop.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, task_id), is_canceled=True)
         if run.hook is not None:
             run.hook.ends.unconfirmed.clear()
 
@@ -324,7 +367,7 @@ class Attempt:
         hook = self._run.hook if self._run is not None else None
         if hook is not None:
             for unconfirmed in hook.ends.unconfirmed.values():
-                self._shop.detached.own(unconfirmed, None)
+                self._shop.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, None), is_canceled=True)
 
 
 def _usage(own: Sequence[ModelMessage]) -> Usage:

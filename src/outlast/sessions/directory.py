@@ -1,6 +1,7 @@
 """The sessions of one owner: made, found, listed."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
@@ -14,6 +15,7 @@ from outlast.sessions.history import closed, encode
 from outlast.sessions.session import Services, Session
 from outlast.store import messages, sessions
 from outlast.store.unit import Unit
+from outlast.tools.hints import UNSET, Unset
 from outlast.tools.outcomes import MAY_HAVE_RUN
 
 
@@ -32,6 +34,7 @@ class Sessions:
         model: str | None = None,
         title: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        budget: timedelta | Unset | None = UNSET,
         history: Sequence[ModelMessage] = (),
     ) -> Session:
         """A new session, optionally going on from a history that pydantic-ai made elsewhere."""
@@ -52,6 +55,7 @@ class Sessions:
                 model=model,
                 title=title,
                 metadata=metadata or {},
+                budget=budget,
             )
             number = unit.append(session_id, [Draft(EventType.SESSION_CREATED, {"agent": name, "title": title})])
             for kind, body in bodies:

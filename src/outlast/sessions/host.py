@@ -1,8 +1,8 @@
 """An agent with what it needs on a worker: its dependencies per turn, its toolsets opened once."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
 from outlast.ids import SessionId, TurnId
+from outlast.sessions.lease import DepsLease
 
 log = structlog.get_logger("outlast.turns")
 
@@ -21,7 +22,7 @@ class TurnContext:
 
     owner_id: str
     session_id: SessionId
-    turn_id: TurnId
+    turn_id: TurnId | None
 
 
 DepsFactory = Callable[[TurnContext], AbstractAsyncContextManager[Any]]
@@ -38,13 +39,9 @@ class AgentHost:
         self._leave = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
-    @asynccontextmanager
-    async def deps(self, context: TurnContext) -> AsyncGenerator[Any]:
-        if self._deps is None:
-            yield None
-            return
-        async with self._deps(context) as value:
-            yield value
+    def lease(self, context: TurnContext) -> DepsLease:
+        """The dependencies of one turn or task, not opened yet."""
+        return DepsLease(None if self._deps is None else self._deps(context))
 
     async def enter(self) -> None:
         """Open the agent's toolsets and MCP servers, once; one keeper enters and leaves them."""

@@ -76,6 +76,7 @@ def accept(
     turns_of.release(unit, session)
     if active is None:
         return Accepted(accepted, turns_of.start(unit, session, Origin.USER, limits=limits.turns), None)
+    turns_of.hurry(unit, session)
     if mode is Mode.INTERRUPT:
         _interrupt(unit, active)
     unit.signal(turn_topic(active))
@@ -91,6 +92,7 @@ def notify(
     body: dict[str, Any] | None = None,
     task_id: TaskId | None = None,
     idempotency_key: str | None = None,
+    state: InputState = InputState.WAITING,
     limits: Limits,
 ) -> Input:
     """Keep something the runtime says (a wake, a settlement); it starts a turn unless the session is on hold."""
@@ -106,6 +108,7 @@ def notify(
         body=body or {},
         task_id=task_id,
         idempotency_key=idempotency_key,
+        state=state,
         was_busy=False,
     )
     _log(unit, session, EventType.INPUT_ACCEPTED, kept)

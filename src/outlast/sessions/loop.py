@@ -6,8 +6,7 @@ request. Whatever interrupts the run, a new run from the committed history goes 
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import timedelta
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -25,22 +24,25 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_jsonable_python
 
 from outlast.calls.breaker import Breaker
 from outlast.calls.call import CallThreads
+from outlast.calls.control import NAMES
 from outlast.calls.hook import CallHook
 from outlast.events.event import Draft
 from outlast.events.outcome import Usage
 from outlast.events.types import EventType
-from outlast.ids import WorkerId
 from outlast.sessions import failure, history, prompt, turn
 from outlast.sessions.due import due_at_boundary, due_at_start
 from outlast.sessions.model_hook import ModelHook
+from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.response_log import ResponseLog
 from outlast.sessions.resume import OpenCallBook, Recorded
-from outlast.sessions.turn import Claim, TurnLimits
+from outlast.sessions.turn import Claim
+from outlast.sessions.turn_calls import TurnCalls
 from outlast.sessions.turn_log import TurnLog
 from outlast.sessions.usage import usage_of
 from outlast.store import events, inputs, messages, turns
@@ -48,25 +50,9 @@ from outlast.store.inputs import Input
 from outlast.store.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.tools import outcomes
-from outlast.tools.redact import Secrets
+from outlast.tools.hints import UNSET
 
 log = structlog.get_logger("outlast.turns")
-
-
-@dataclass(frozen=True, slots=True)
-class LoopPolicy:
-    """The limits of a turn, as plain values."""
-
-    coalesce: timedelta
-    idle_timeout: timedelta
-    model_retries: int
-    model_backoff: timedelta
-    max_requests: int
-    max_claims: int
-    stop_grace: timedelta
-    context_window: int | None
-    compact_above: float
-    turns: TurnLimits
 
 
 class Step(StrEnum):
@@ -88,9 +74,10 @@ class TurnRun:
     claim: Claim
     log: TurnLog
     policy: LoopPolicy
-    secrets: Secrets
     threads: CallThreads
-    worker_id: WorkerId
+    calls: TurnCalls
+    control: AbstractToolset[Any]
+    instructions: str | None
     messages: list[ModelMessage]
     book: OpenCallBook
     own_from: int
@@ -160,14 +147,18 @@ class TurnRun:
         return None, None, None
 
     def _call_hook(self) -> CallHook:
-        fence = self.claim.fence
+        calls = self.policy.calls
+        if self.claim.budget is not UNSET:
+            calls = replace(calls, budget=self.claim.budget)
         return CallHook(
-            fence.session_id,
-            fence.turn_id,
-            self.book,
-            Breaker(self.messages[self.own_from :]),
-            self.secrets,
-            self.policy.stop_grace,
+            host=self.calls,
+            open_calls=self.book,
+            breaker=Breaker(self.messages[self.own_from :]),
+            policy=calls,
+            parking=self.calls,
+            control=self.control,
+            control_names=NAMES,
+            instructions=self.instructions,
         )
 
     async def _nodes(self, running: Any, user_prompt: str | None, *, is_replay: bool) -> Step:
@@ -222,6 +213,7 @@ class TurnRun:
             self.log.written += [ModelRequest(parts=[each]) for each in prompts]
         node.request.parts = [*own, *prompts]
         self.take_written()
+        self.calls.relax()
         self.book = OpenCallBook()
         if self.hook is not None:
             self.hook.open_calls = self.book
@@ -318,18 +310,28 @@ class TurnRun:
         data = self._end_data(part)
         if content:
             data["content"] = to_jsonable_python(content)
-        await self.log.add_large(EventType.CALL_ENDED, data)
+        await self._tell_end(call_id, data)
 
     async def log_end(self, part: ToolReturnPart) -> None:
-        await self.log.add_large(EventType.CALL_ENDED, self._end_data(part))
+        await self._tell_end(part.tool_call_id, self._end_data(part))
+
+    async def _tell_end(self, call_id: str, data: dict[str, Any]) -> None:
+        """The end of a call; wakes whose news its result carries are withdrawn in the same commit."""
+        await self.log.add_large(EventType.CALL_ENDED, data)
+        told = self.calls.told(call_id)
+        if told:
+            session_id = self.claim.fence.session_id
+            self.log.also(lambda unit: inputs.withdraw_wakes(unit, session_id, told))
 
     def _end_data(self, part: ToolReturnPart) -> dict[str, Any]:
-        return {
+        data: dict[str, Any] = {
             "call_id": part.tool_call_id,
             "tool": part.tool_name,
             "outcome": part.outcome,
             "part": history.encode_part(part),
         }
+        parked = self.hook.ends.parked.get(part.tool_call_id) if self.hook is not None else None
+        return data if parked is None else {**data, "task_id": parked.task_id}
 
     async def _end(self, running: Any) -> Step:
         """End the turn, or go on if something for it arrived: decided under the session's lock."""
@@ -360,7 +362,7 @@ class TurnRun:
         return step
 
     def end_turn(self, unit: Unit, target: TurnState, data: dict[str, Any]) -> Step:
-        data = {**self.secrets.mask(data), "usage": asdict(self.usage)}
+        data = {**self.log.secrets.mask(data), "usage": asdict(self.usage)}
         values = self._counted(self.requests)
         moved = turn.end(unit, self.claim, target, data, values=values, limits=self.policy.turns)
         assert moved is Disposition.MOVED, "the fence was checked in this transaction"

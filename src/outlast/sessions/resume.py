@@ -12,9 +12,11 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from outlast.calls.parking import handle_of
 from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.sessions import history
+from outlast.store.tasks import Task
 from outlast.tools.outcomes import MAY_HAVE_RUN, interrupted
 
 
@@ -65,9 +67,14 @@ class OpenCallBook:
         return result
 
 
-def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event]) -> OpenCallBook:
-    """From history and the call events that came after its last response (unpacked)."""
+def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked: Iterable[Task]) -> OpenCallBook:
+    """From history, the call events that came after its last response (unpacked), and what became a task."""
     book = OpenCallBook(in_flight={call.tool_call_id: call for call in history.open_calls(messages)})
+    for task in parked:
+        if task.call_id in book.in_flight and task.tool is not None:
+            handle = handle_of(task.id, task.tool, task.spec.get("budget_seconds", 0))
+            part = ToolReturnPart(tool_name=task.tool, content=handle, tool_call_id=task.call_id)
+            book.recorded[task.call_id] = Recorded(part)
     for event in logged:
         call_id = event.data["call_id"]
         if call_id not in book.in_flight:

@@ -24,7 +24,7 @@ from outlast.store.files import FileStore
 from outlast.store.inputs import Input, InputKind, InputState, Mode
 from outlast.store.sessions import SessionRow
 from outlast.store.spill import unpack_object
-from outlast.store.tasks import Task, WakePolicy
+from outlast.store.tasks import Task
 from outlast.store.turns import TurnRow
 
 WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
@@ -289,7 +289,7 @@ class Session:
         )
 
     async def tasks(self) -> list[Task]:
-        return await self._database.read(lambda connection: tasks.of_session(connection, self.id))
+        return await self._database.read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))
 
     async def is_held(self) -> bool:
         return (await self._row()).is_held
@@ -297,11 +297,7 @@ class Session:
     async def _is_settled(self) -> bool:
         def look(connection: sa.Connection) -> bool:
             row = sessions.get(connection, self.id, self.owner_id)
-            open_tasks = [
-                each
-                for each in tasks.of_session(connection, self.id)
-                if not each.is_over and each.wake is not WakePolicy.SILENT
-            ]
+            open_tasks = tasks.open_count(connection, self.id, waking_only=True)
             return row is None or (row.turn_id is None and not open_tasks)
 
         return await self._database.read(look)

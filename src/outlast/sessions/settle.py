@@ -58,7 +58,9 @@ async def log_known_ends(run: TurnRun) -> None:
     await _write_all(run)
     for call in history.open_calls(run.messages):
         call_id = call.tool_call_id
-        if call_id not in run.book.recorded and (call_id in ends.finished or call_id in ends.canceled):
+        if call_id not in run.book.recorded and (
+            call_id in ends.finished or call_id in ends.parked or call_id in ends.canceled
+        ):
             await run.log_end(_answer(ends, call))
 
 
@@ -69,6 +71,9 @@ async def _write_all(run: TurnRun) -> None:
 
 
 def _answer(ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:
+    if call.tool_call_id in ends.parked:
+        handle = ends.parked[call.tool_call_id].handle
+        return ToolReturnPart(tool_name=call.tool_name, content=handle, tool_call_id=call.tool_call_id)
     if call.tool_call_id in ends.finished:
         value = ends.finished[call.tool_call_id]
         return ToolReturnPart(tool_name=call.tool_name, content=value, tool_call_id=call.tool_call_id)

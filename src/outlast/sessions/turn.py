@@ -5,6 +5,7 @@ Every function runs inside one transaction and under the session's lock.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from outlast import ids
@@ -14,10 +15,11 @@ from outlast.events.signals import end_topic, input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.sessions.due import due_at_start
-from outlast.store import events, inputs, messages, turns
+from outlast.store import events, inputs, messages, sessions, tasks, turns
 from outlast.store.inputs import Input, InputKind
 from outlast.store.turns import Disposition, Origin, TurnRow, TurnState
 from outlast.store.unit import LockedSession, Unit, Work
+from outlast.tools.hints import UNSET, Unset
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class TurnLimits:
     max_running_per_owner: int = 8
     max_queued_per_owner: int = 100
     max_woken: int = 20
+    company: timedelta = timedelta(seconds=2)
+    """How long a wake waits for others that may end soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Claim:
     owner_id: str
     waiting: Sequence[Input]
     """What waited in the inbox at that moment."""
+    budget: timedelta | Unset | None = UNSET
 
 
 _END_EVENT = {
@@ -55,7 +60,14 @@ _END_EVENT = {
 }
 
 
-def start(unit: Unit, session: LockedSession, origin: Origin, *, limits: TurnLimits) -> TurnId:
+def start(
+    unit: Unit,
+    session: LockedSession,
+    origin: Origin,
+    *,
+    limits: TurnLimits,
+    not_before: datetime | None = None,
+) -> TurnId:
     """Make the session's next turn: handed to the engine if its owner has room, else it waits for a place."""
     admitted, waiting = turns.open_of_owner(unit.connection, session.owner_id)
     is_admitted = admitted < limits.max_running_per_owner
@@ -69,10 +81,18 @@ def start(unit: Unit, session: LockedSession, origin: Origin, *, limits: TurnLim
     if not is_admitted:
         data["place"] = waiting + 1
     number = unit.append(session.id, [Draft(EventType.TURN_QUEUED, data, turn_id)])
-    turns.insert(unit, session, turn_id, origin=origin, is_admitted=is_admitted, first_event=number)
+    turns.insert(
+        unit,
+        session,
+        turn_id,
+        origin=origin,
+        is_admitted=is_admitted,
+        first_event=number,
+        not_before=not_before,
+    )
     session.set(turn_id=turn_id, woken_turns=session.woken_turns + 1 if origin is Origin.WAKE else 0)
     if is_admitted:
-        unit.submit(Work(turn_id, session.owner_id, session.agent))
+        unit.submit(Work(turn_id, session.owner_id, session.agent, not_before))
     return turn_id
 
 
@@ -96,7 +116,20 @@ def start_if_waiting(unit: Unit, session: LockedSession, *, limits: TurnLimits) 
             ],
         )
         return None
-    return start(unit, session, Origin.WAKE if is_woken else Origin.USER, limits=limits)
+    if not is_woken:
+        return start(unit, session, Origin.USER, limits=limits)
+    has_company = tasks.open_count(unit.connection, session.id, waking_only=True) > 0
+    not_before = unit.now + limits.company if has_company else None
+    return start(unit, session, Origin.WAKE, limits=limits, not_before=not_before)
+
+
+def hurry(unit: Unit, session: LockedSession) -> None:
+    """A turn that waits for company of its wake need not wait any longer."""
+    row = None if session.turn_id is None else turns.get(unit.connection, session.turn_id)
+    if row is not None and row.state is TurnState.QUEUED and row.not_before is not None:
+        turns.set_values(unit, row.id, not_before=None)
+        if row.is_admitted:
+            unit.submit(Work(row.id, row.owner_id, row.agent))
 
 
 def hold(unit: Unit, session: LockedSession, reason: str) -> None:
@@ -184,7 +217,9 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
         after = max(row.first_event, last.event if last is not None else 0)
         data["dropped"] = events.drop_parts(unit, session.id, turn_id, after=after)
         unit.append(session.id, [Draft(EventType.TURN_RESUMED, data, turn_id)])
-    return Claim(Fence(session.id, turn_id, attempt), row, session.agent, session.owner_id, waiting)
+    fence = Fence(session.id, turn_id, attempt)
+    budget = sessions.budget_of(session.budget_seconds)
+    return Claim(fence, row, session.agent, session.owner_id, waiting, budget)
 
 
 def _asked_model(waiting: Sequence[Input]) -> str | None:
@@ -247,7 +282,7 @@ def _admit_next(unit: Unit, owner_id: str, limits: TurnLimits) -> None:
     row = turns.next_to_admit(unit.connection, owner_id)
     if row is not None:
         turns.set_values(unit, row.id, admitted_at=unit.now_us)
-        unit.submit(Work(row.id, owner_id, row.agent))
+        unit.submit(Work(row.id, owner_id, row.agent, row.not_before))
 
 
 def deliver(unit: Unit, fence: Fence, due: Sequence[Input], message: int) -> None:

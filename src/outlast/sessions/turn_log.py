@@ -50,7 +50,8 @@ class _Message:
     drafts: Callable[[int], list[Draft]]
 
 
-_Item = Draft | _Delta | _Message
+_Action = Callable[[Unit], object]
+_Item = Draft | _Delta | _Message | _Action
 
 
 @dataclass(slots=True)
@@ -85,6 +86,11 @@ class TurnLog:
         for start in range(0, len(text), _DELTA_CHARACTERS):
             piece = text[start : start + _DELTA_CHARACTERS]
             self._pending.append(_Delta(part, offset + start, [piece], len(piece)))
+        self._schedule()
+
+    def also(self, action: Callable[[Unit], object]) -> None:
+        """Do something more in the commit that writes what was added just before."""
+        self._pending.append(action)
         self._schedule()
 
     async def add_large(self, type_: EventType, data: dict[str, Any]) -> None:
@@ -176,6 +182,8 @@ class TurnLog:
                 drafts.append(self._masked(Draft(EventType.PART_DELTA, data, self.fence.turn_id)))
             elif isinstance(item, Draft):
                 drafts.append(self._masked(item))
+            elif not isinstance(item, _Message):
+                item(unit)
             else:
                 following = item.drafts(session.last_message + 1)
                 number = unit.append(session.id, [*drafts, *map(self._masked, following)])

@@ -11,6 +11,10 @@ from outlast.errors import StoreUnavailable
 from outlast.ids import SessionId
 
 
+def key_of(session_id: SessionId, data: bytes) -> str:
+    return f"{session_id}/{hashlib.sha256(data).hexdigest()}"
+
+
 class FileStore:
     """Values by content: the same bytes of a session are kept once. Written before the row that names them."""
 
@@ -21,7 +25,7 @@ class FileStore:
             self._store = LocalStore(Path(where).absolute(), mkdir=True)
 
     async def put(self, session_id: SessionId, data: bytes) -> str:
-        key = f"{session_id}/{hashlib.sha256(data).hexdigest()}"
+        key = key_of(session_id, data)
         try:
             await obstore.put_async(self._store, key, data)
         except (BaseError, OSError) as exc:

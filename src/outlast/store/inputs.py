@@ -11,7 +11,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds
 from outlast.ids import InputId, SessionId, TaskId, TurnId
-from outlast.store.tables import inputs
+from outlast.store.tables import inputs, tasks
 from outlast.store.unit import LockedSession, Unit
 
 
@@ -32,9 +32,13 @@ class Mode(StrEnum):
 
 
 class InputState(StrEnum):
+    """`grouped`: a wake that waits for the rest of its group. `withdrawn`: a wake whose news was told otherwise."""
+
     WAITING = "waiting"
+    GROUPED = "grouped"
     DELIVERED = "delivered"
     REMOVED = "removed"
+    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,7 @@ def insert(
     body: dict[str, Any],
     idempotency_key: str | None = None,
     task_id: TaskId | None = None,
+    state: InputState = InputState.WAITING,
     was_busy: bool,
 ) -> Input:
     sequence = session.next("last_input")
@@ -130,7 +135,7 @@ def insert(
         "sequence": sequence,
         "kind": kind.value,
         "mode": mode.value,
-        "state": InputState.WAITING.value,
+        "state": state.value,
         "text": text,
         "body": to_json(body).decode(),
         "idempotency_key": idempotency_key,
@@ -148,7 +153,7 @@ def insert(
         sequence,
         kind,
         mode,
-        InputState.WAITING,
+        state,
         text,
         unit.now,
         body,
@@ -176,3 +181,28 @@ def busy_messages_since(connection: sa.Connection, owner_id: str, since_us: int)
         .select_from(inputs)
         .where(inputs.c.owner_id == owner_id, inputs.c.created_at > since_us, inputs.c.was_busy)
     ).scalar_one()
+
+
+def release_group(unit: Unit, session_id: SessionId, group: str) -> None:
+    """The last of a group has ended: its wakes are due now."""
+    unit.connection.execute(
+        sa.update(inputs)
+        .where(inputs.c.session_id == session_id, inputs.c.state == InputState.GROUPED.value)
+        .where(inputs.c.task_id.in_(sa.select(tasks.c.id).where(tasks.c.group == group)))
+        .values(state=InputState.WAITING.value)
+    )
+
+
+def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> int:
+    """What the model was told by another way is not told again. Gives how many wakes that took back."""
+    done = unit.connection.execute(
+        sa.update(inputs)
+        .where(
+            inputs.c.session_id == session_id,
+            inputs.c.task_id.in_(task_ids),
+            inputs.c.kind == InputKind.WAKE.value,
+            inputs.c.state.in_((InputState.WAITING.value, InputState.GROUPED.value)),
+        )
+        .values(state=InputState.WITHDRAWN.value)
+    )
+    return done.rowcount

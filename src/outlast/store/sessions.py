@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +12,7 @@ from outlast.clock import from_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.store.tables import sessions
 from outlast.store.unit import Unit
+from outlast.tools.hints import UNSET, Unset
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,22 @@ def from_row(row: sa.RowMapping) -> SessionRow:
     )
 
 
+NO_BUDGET = -1.0
+"""How "no budget: wait for every call" is stored; NULL means the default."""
+
+
+def budget_of(stored: float | None) -> timedelta | Unset | None:
+    if stored is None:
+        return UNSET
+    return None if stored == NO_BUDGET else timedelta(seconds=stored)
+
+
+def _stored(budget: timedelta | Unset | None) -> float | None:
+    if isinstance(budget, Unset):
+        return None
+    return NO_BUDGET if budget is None else budget.total_seconds()
+
+
 def insert(
     unit: Unit,
     session_id: SessionId,
@@ -56,6 +73,7 @@ def insert(
     model: str | None,
     title: str | None,
     metadata: Mapping[str, Any],
+    budget: timedelta | Unset | None = UNSET,
 ) -> None:
     unit.connection.execute(
         sa.insert(sessions).values(
@@ -66,6 +84,7 @@ def insert(
             model=model,
             title=title,
             metadata=to_json(metadata).decode(),
+            budget_seconds=_stored(budget),
             turn_id=None,
             is_held=False,
             woken_turns=0,

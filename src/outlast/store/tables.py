@@ -31,6 +31,7 @@ sessions = sa.Table(
     sa.Column("model", sa.Text),
     sa.Column("title", sa.Text),
     sa.Column("metadata", sa.Text, nullable=False),
+    sa.Column("budget_seconds", sa.Float),
     sa.Column("turn_id", sa.Text),
     sa.Column("is_held", sa.Boolean, nullable=False),
     sa.Column("woken_turns", sa.Integer, nullable=False),
@@ -87,6 +88,7 @@ turns = sa.Table(
     sa.Column("stop_reason", sa.Text),
     _instant("stop_requested_at", nullable=True),
     _instant("admitted_at", nullable=True),
+    _instant("not_before", nullable=True),
     _instant("created_at"),
     _instant("started_at", nullable=True),
     _instant("ended_at", nullable=True),
@@ -153,7 +155,12 @@ tasks = sa.Table(
     sa.Column("result", sa.Text),
     sa.Column("error", sa.Text),
     sa.Column("late_outcome", sa.Text),
+    sa.Column("artifacts", sa.Text, nullable=False),
+    sa.Column("metadata", sa.Text, nullable=False),
     sa.Column("wake", sa.Text, nullable=False),
+    sa.Column("group", sa.Text),
+    sa.Column("may_run_again", sa.Boolean, nullable=False),
+    sa.Column("progress_seconds", sa.Float),
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("worker_id", sa.Text),
     _instant("deadline_at", nullable=True),
@@ -162,7 +169,37 @@ tasks = sa.Table(
     _instant("started_at", nullable=True),
     _instant("ended_at", nullable=True),
     sa.Index("ix_tasks_session_id_state", "session_id", "state"),
-    sa.Index("ix_tasks_worker_id", "worker_id"),
+    sa.Index("ix_tasks_session_id_call_id", "session_id", "call_id"),
+    sa.Index(
+        "ix_tasks_open",
+        "worker_id",
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    ),
+)
+
+outputs = sa.Table(
+    "outputs",
+    metadata,
+    _session_id(),
+    sa.Column("call_id", sa.Text, nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("offset", sa.BigInteger, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("session_id", "call_id", "number"),
+    sqlite_with_rowid=False,
+)
+
+results = sa.Table(
+    "results",
+    metadata,
+    _session_id(),
+    sa.Column("call_id", sa.Text, nullable=False),
+    sa.Column("file", sa.Text, nullable=False),
+    sa.Column("characters", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("session_id", "call_id"),
+    sqlite_with_rowid=False,
 )
 
 workers = sa.Table(

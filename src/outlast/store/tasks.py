@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic_core import from_json, to_json
 
-from outlast.clock import from_microseconds
-from outlast.ids import SessionId, TaskId, TurnId, WorkerId
+from outlast.clock import from_microseconds, to_microseconds
+from outlast.ids import OwnerId, SessionId, TaskId, TurnId, WorkerId
 from outlast.store.tables import tasks
 from outlast.store.turns import Disposition
 from outlast.store.unit import LockedSession, Unit
@@ -44,22 +44,35 @@ class WakePolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
+    """Durable background work as it is stored. `result` may be a view of something larger (`read_output`)."""
+
     id: TaskId
     session_id: SessionId
+    owner_id: OwnerId
     turn_id: TurnId | None
     call_id: str | None
     kind: str
     tool: str | None
     title: str
+    spec: dict[str, Any]
     state: TaskState
-    wake: WakePolicy
-    attempt: int
-    worker_id: WorkerId | None
+    detail: str | None
+    progress: dict[str, Any] | None
     result: Any
     error: dict[str, Any] | None
     late_outcome: dict[str, Any] | None
+    artifacts: list[dict[str, Any]]
+    metadata: dict[str, Any]
+    wake: WakePolicy
+    group: str | None
+    may_run_again: bool
+    attempt: int
+    worker_id: WorkerId | None
+    progress_seconds: float | None
+    deadline_at: datetime | None
     cancel_requested_at: datetime | None
     created_at: datetime
+    started_at: datetime | None
     ended_at: datetime | None
 
     @property
@@ -76,30 +89,65 @@ class Task:
             "call_id": self.call_id,
             "title": self.title,
             "state": self.state.value,
-            "attempt": self.attempt,
+            "detail": self.detail,
+            "progress": self.progress,
             "error": self.error,
+            "artifacts": self.artifacts,
+            "attempt": self.attempt,
+            "wake": self.wake.value,
             "is_cancel_requested": self.cancel_requested_at is not None,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """What a task begins with."""
+
+    id: TaskId
+    title: str
+    kind: str = "call"
+    turn_id: TurnId | None = None
+    call_id: str | None = None
+    tool: str | None = None
+    spec: Mapping[str, Any] | None = None
+    wake: WakePolicy = WakePolicy.ON_TERMINAL
+    group: str | None = None
+    may_run_again: bool = False
+    progress: Mapping[str, Any] | None = None
+    progress_seconds: float | None = None
+    deadline_at: datetime | None = None
+    is_cancel_requested: bool = False
 
 
 def from_row(row: sa.RowMapping) -> Task:
     return Task(
         id=TaskId(row["id"]),
         session_id=SessionId(row["session_id"]),
+        owner_id=OwnerId(row["owner_id"]),
         turn_id=row["turn_id"],
         call_id=row["call_id"],
         kind=row["kind"],
         tool=row["tool"],
         title=row["title"],
+        spec=from_json(row["spec"]),
         state=TaskState(row["state"]),
-        wake=WakePolicy(row["wake"]),
-        attempt=row["attempt"],
-        worker_id=row["worker_id"],
+        detail=row["detail"],
+        progress=_decode(row["progress"]),
         result=_decode(row["result"]),
         error=_decode(row["error"]),
         late_outcome=_decode(row["late_outcome"]),
+        artifacts=from_json(row["artifacts"]),
+        metadata=from_json(row["metadata"]),
+        wake=WakePolicy(row["wake"]),
+        group=row["group"],
+        may_run_again=row["may_run_again"],
+        attempt=row["attempt"],
+        worker_id=row["worker_id"],
+        progress_seconds=row["progress_seconds"],
+        deadline_at=_instant(row["deadline_at"]),
         cancel_requested_at=_instant(row["cancel_requested_at"]),
         created_at=from_microseconds(row["created_at"]),
+        started_at=_instant(row["started_at"]),
         ended_at=_instant(row["ended_at"]),
     )
 
@@ -116,53 +164,93 @@ def encode(value: Any) -> str:
     return to_json(value).decode()
 
 
+_GET = sa.select(tasks).where(tasks.c.id == sa.bindparam("id"))
+_INSERT = sa.insert(tasks)
+_OPEN = (tasks.c.session_id == sa.bindparam("session"), tasks.c.ended_at.is_(None))
+
+
 def get(connection: sa.Connection, task_id: TaskId) -> Task | None:
-    row = connection.execute(sa.select(tasks).where(tasks.c.id == task_id)).mappings().first()
+    row = connection.execute(_GET, {"id": task_id}).mappings().first()
     return None if row is None else from_row(row)
 
 
-def of_session(connection: sa.Connection, session_id: SessionId) -> list[Task]:
-    rows = connection.execute(sa.select(tasks).where(tasks.c.session_id == session_id).order_by(tasks.c.id))
-    return [from_row(row) for row in rows.mappings()]
+def of_call(connection: sa.Connection, session_id: SessionId, call_id: str) -> Task | None:
+    found = connection.execute(
+        sa.select(tasks)
+        .where(tasks.c.session_id == session_id, tasks.c.call_id == call_id)
+        .order_by(tasks.c.id.desc())
+        .limit(1)
+    )
+    row = found.mappings().first()
+    return None if row is None else from_row(row)
 
 
-def insert(
-    unit: Unit,
-    session: LockedSession,
-    task_id: TaskId,
+def page(
+    connection: sa.Connection,
     *,
-    kind: str,
-    title: str,
-    wake: WakePolicy,
-    worker_id: WorkerId,
-    turn_id: TurnId | None = None,
-    call_id: str | None = None,
-    tool: str | None = None,
-    spec: Any = None,
-    is_cancel_requested: bool = False,
-) -> Task:
+    owner_id: str | None = None,
+    session_id: SessionId | None = None,
+    is_open: bool | None = None,
+    before: str | None = None,
+    limit: int = 100,
+) -> list[Task]:
+    """Newest first; `before` is the id of the last one already seen."""
+    query = sa.select(tasks)
+    if owner_id is not None:
+        query = query.where(tasks.c.owner_id == owner_id)
+    if session_id is not None:
+        query = query.where(tasks.c.session_id == session_id)
+    if is_open is not None:
+        query = query.where(tasks.c.ended_at.is_(None) if is_open else tasks.c.ended_at.is_not(None))
+    if before is not None:
+        query = query.where(tasks.c.id < before)
+    return [from_row(row) for row in connection.execute(query.order_by(tasks.c.id.desc()).limit(limit)).mappings()]
+
+
+def open_count(connection: sa.Connection, session_id: SessionId, *, waking_only: bool = False) -> int:
+    query = sa.select(sa.func.count()).select_from(tasks).where(*_OPEN)
+    if waking_only:
+        query = query.where(tasks.c.wake == WakePolicy.ON_TERMINAL.value)
+    return connection.execute(query, {"session": session_id}).scalar_one()
+
+
+def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) -> int:
+    query = sa.select(sa.func.count()).select_from(tasks).where(*_OPEN, tasks.c.group == group)
+    return connection.execute(query, {"session": session_id}).scalar_one()
+
+
+def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId) -> Task:
     """A task that already runs here, as its first attempt."""
     unit.connection.execute(
-        sa.insert(tasks).values(
-            id=task_id,
-            session_id=session.id,
-            owner_id=session.owner_id,
-            turn_id=turn_id,
-            call_id=call_id,
-            kind=kind,
-            tool=tool,
-            title=title,
-            spec=encode(spec),
-            state=TaskState.RUNNING.value,
-            wake=wake.value,
-            attempt=1,
-            worker_id=worker_id,
-            cancel_requested_at=unit.now_us if is_cancel_requested else None,
-            created_at=unit.now_us,
-            started_at=unit.now_us,
-        )
+        _INSERT,
+        {
+            "id": new.id,
+            "session_id": session.id,
+            "owner_id": session.owner_id,
+            "turn_id": new.turn_id,
+            "call_id": new.call_id,
+            "kind": new.kind,
+            "tool": new.tool,
+            "title": new.title,
+            "spec": encode(new.spec or {}),
+            "state": TaskState.RUNNING.value,
+            "detail": None,
+            "progress": None if new.progress is None else encode(new.progress),
+            "artifacts": "[]",
+            "metadata": "{}",
+            "wake": new.wake.value,
+            "group": new.group,
+            "may_run_again": new.may_run_again,
+            "attempt": 1,
+            "worker_id": worker_id,
+            "progress_seconds": new.progress_seconds,
+            "deadline_at": None if new.deadline_at is None else to_microseconds(new.deadline_at),
+            "cancel_requested_at": unit.now_us if new.is_cancel_requested else None,
+            "created_at": unit.now_us,
+            "started_at": unit.now_us,
+        },
     )
-    task = get(unit.connection, task_id)
+    task = get(unit.connection, new.id)
     assert task is not None
     return task
 
@@ -180,12 +268,27 @@ def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Dispositio
     return Disposition.MOVED if done.rowcount == 1 else Disposition.STALE_ATTEMPT
 
 
+def holds(unit: Unit, task_id: TaskId, attempt: int) -> bool:
+    """Whether this attempt may still write: the fence of output and progress."""
+    task = get(unit.connection, task_id)
+    return task is not None and not task.is_over and task.attempt == attempt
+
+
 def set_values(unit: Unit, task_id: TaskId, **values: Any) -> None:
     unit.connection.execute(sa.update(tasks).where(tasks.c.id == task_id).values(**values))
 
 
 def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
     rows = connection.execute(
-        sa.select(tasks).where(tasks.c.state == TaskState.RUNNING.value, tasks.c.worker_id != alive)
+        sa.select(tasks).where(
+            tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), tasks.c.worker_id != alive
+        )
+    )
+    return [from_row(row) for row in rows.mappings()]
+
+
+def queued(connection: sa.Connection) -> list[Task]:
+    rows = connection.execute(
+        sa.select(tasks).where(tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
     )
     return [from_row(row) for row in rows.mappings()]

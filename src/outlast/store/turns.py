@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic_core import from_json, to_json
 
-from outlast.clock import from_microseconds
+from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId, WorkerId
 from outlast.store.tables import turns
 from outlast.store.unit import LockedSession, Unit
@@ -73,6 +73,7 @@ class TurnRow:
     stop_reason: str | None
     stop_requested_at: datetime | None
     is_admitted: bool
+    not_before: datetime | None
     created_at: datetime
     ended_at: datetime | None
 
@@ -100,6 +101,7 @@ def from_row(row: sa.RowMapping) -> TurnRow:
         stop_reason=row["stop_reason"],
         stop_requested_at=_instant(row["stop_requested_at"]),
         is_admitted=row["admitted_at"] is not None,
+        not_before=_instant(row["not_before"]),
         created_at=from_microseconds(row["created_at"]),
         ended_at=_instant(row["ended_at"]),
     )
@@ -138,6 +140,7 @@ def insert(
     origin: Origin,
     is_admitted: bool,
     first_event: int,
+    not_before: datetime | None = None,
 ) -> None:
     unit.connection.execute(
         _INSERT,
@@ -159,6 +162,7 @@ def insert(
             "stop_reason": None,
             "stop_requested_at": None,
             "admitted_at": unit.now_us if is_admitted else None,
+            "not_before": None if not_before is None else to_microseconds(not_before),
             "created_at": unit.now_us,
             "started_at": None,
             "ended_at": None,

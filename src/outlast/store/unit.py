@@ -14,17 +14,21 @@ from pydantic_core import to_json
 from outlast.clock import to_microseconds
 from outlast.errors import NotFound
 from outlast.events.event import Draft, Event
-from outlast.ids import SessionId, TurnId
+from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store import tables
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Work:
-    """Something for the engine to start: one attempt of a turn. `claim` is there if the commit claimed it too."""
+    """Something for the engine to start: one attempt of a turn or of a task, not before an instant if it has one.
 
-    turn_id: TurnId
+    `claim` is there if the commit claimed it too.
+    """
+
+    id: TurnId | TaskId
     owner_id: str
     agent: str
+    not_before: datetime | None = None
     claim: object | None = None
 
 

@@ -1,17 +1,25 @@
-"""The moves of a task as transactions: made, ended, found interrupted. State and event in one commit."""
+"""The moves of a task as transactions: parked, ended, cancelled, orphaned, settled.
+
+State change, event and wake commit together: every end is told once.
+"""
 
 from typing import Any
 
-from outlast.calls.call import RunningCall
+from outlast.errors import Conflict, NotFound
 from outlast.events.event import Draft
+from outlast.events.signals import task_topic
 from outlast.events.types import EventType
 from outlast.ids import TaskId, WorkerId
-from outlast.sessions.turn import Fence
-from outlast.store import tasks
-from outlast.store.tasks import Task, TaskState, WakePolicy
+from outlast.sessions import inbox, turn
+from outlast.sessions.inbox import Limits
+from outlast.store import inputs, tasks
+from outlast.store.inputs import InputKind, InputState
+from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
 from outlast.store.turns import Disposition
-from outlast.store.unit import Unit
+from outlast.store.unit import Unit, Work
+from outlast.tasks import wake
 
+MAX_ATTEMPTS = 3
 INTERRUPTED = {
     "kind": "interrupted",
     "message": "It was running when its process ended. It may or may not have taken effect.",
@@ -20,41 +28,37 @@ ABANDONED = {
     "kind": "abandoned",
     "message": "It ignored its cancel and may still be running. It may or may not take effect.",
 }
+TIMED_OUT = {"kind": "timeout", "message": "It did not end before its deadline and was told to stop."}
+NO_PROGRESS = {"kind": "no_progress", "message": "It was alive but made no progress, and was told to stop."}
+CRASH_LOOP = {"kind": "crash_loop", "message": "Its process ended each time it ran; it is not tried again."}
 
 
-def make_silent(unit: Unit, fence: Fence, task_id: TaskId, call: RunningCall, worker_id: WorkerId) -> Task:
-    """Own a call that did not confirm its cancel, so that its end is told somewhere."""
-    session = unit.lock(fence.session_id)
-    task = tasks.insert(
-        unit,
-        session,
-        task_id,
-        kind="call",
-        title=f"{call.tool} (cancel requested)",
-        wake=WakePolicy.SILENT,
-        worker_id=worker_id,
-        turn_id=fence.turn_id,
-        call_id=call.call_id,
-        tool=call.tool,
-        is_cancel_requested=True,
-    )
-    _tell(unit, EventType.TASK_CREATED, task)
+def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId) -> Task:
+    """A task for work that already runs in this process."""
+    session = unit.lock(session_id)
+    task = tasks.insert(unit, session, new, worker_id=worker_id)
+    tell(unit, EventType.TASK_CREATED, task)
     return task
 
 
 def end(
-    unit: Unit, task_id: TaskId, target: TaskState, *, attempt: int, result: Any = None, error: Any = None
+    unit: Unit,
+    task_id: TaskId,
+    target: TaskState,
+    *,
+    attempt: int,
+    result: Any = None,
+    error: dict[str, Any] | None = None,
+    limits: Limits,
 ) -> Disposition:
-    """The first end wins. One that comes later is kept as the late outcome and changes nothing else."""
-    found = tasks.get(unit.connection, task_id)
-    if found is None:
+    """The first end wins. One that comes later is kept as the late outcome: shown, and wakes nobody."""
+    task = _locked(unit, task_id)
+    if task is None:
         return Disposition.STALE_ATTEMPT
-    unit.lock(found.session_id)
-    task = tasks.get(unit.connection, task_id)
-    assert task is not None
     if task.is_over or task.attempt != attempt:
         late = {"state": target.value, "result": result, "error": error}
-        tasks.set_values(unit, task_id, late_outcome=tasks.encode(late))
+        if task.is_over and task.late_outcome is None and task.attempt == attempt:
+            tasks.set_values(unit, task_id, late_outcome=tasks.encode(late))
         return Disposition.STALE_ATTEMPT
     moved = tasks.move(
         unit,
@@ -66,9 +70,129 @@ def end(
     if moved is Disposition.MOVED:
         ended = tasks.get(unit.connection, task_id)
         assert ended is not None
-        _tell(unit, EventType.TASK_ENDED, ended)
+        tell(unit, EventType.TASK_ENDED, ended)
+        _wake(unit, ended, limits)
     return moved
 
 
-def _tell(unit: Unit, type_: EventType, task: Task) -> None:
+def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str, limits: Limits) -> Task:
+    """Ask a task to cancel. One that has not begun is cancelled here; one that is over stays what it is."""
+    task = _owned(unit, task_id, owner_id)
+    if task.is_over or task.cancel_requested_at is not None:
+        return task
+    if task.state is not TaskState.RUNNING:
+        end(unit, task_id, TaskState.CANCELED, attempt=task.attempt, limits=limits)
+    else:
+        tasks.set_values(unit, task_id, cancel_requested_at=unit.now_us)
+        tell(unit, EventType.TASK_CHANGED, _again(unit, task_id))
+    unit.signal(task_topic(task_id))
+    return _again(unit, task_id)
+
+
+def change(unit: Unit, task_id: TaskId, *, attempt: int, **values: Any) -> Disposition:
+    """New progress, detail or artifacts of a running task, told as a snapshot."""
+    task = _locked(unit, task_id)
+    if task is None or task.is_over or task.attempt != attempt:
+        return Disposition.STALE_ATTEMPT
+    tasks.set_values(unit, task_id, **values)
+    tell(unit, EventType.TASK_CHANGED, _again(unit, task_id))
+    return Disposition.MOVED
+
+
+def orphaned(unit: Unit, task: Task, *, limits: Limits) -> None:
+    """Its worker is dead: run it again if it may be, else tell that nobody knows."""
+    if task.deadline_at is not None and task.deadline_at <= unit.now:
+        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=TIMED_OUT, limits=limits)
+    elif task.cancel_requested_at is not None or not task.may_run_again:
+        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=INTERRUPTED, limits=limits)
+    elif task.attempt >= MAX_ATTEMPTS:
+        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=CRASH_LOOP, limits=limits)
+    else:
+        unit.lock(task.session_id)
+        if tasks.move(unit, task, TaskState.QUEUED, worker_id=None) is Disposition.MOVED:
+            tell(unit, EventType.TASK_CHANGED, _again(unit, task.id))
+            unit.submit(work_of(task))
+
+
+def claim(unit: Unit, task_id: TaskId, worker_id: WorkerId) -> tuple[Task, float | None] | None:
+    """Take a queued task for another attempt, with the seconds left to its deadline. None: it is no longer there."""
+    task = _locked(unit, task_id)
+    if task is None or task.state is not TaskState.QUEUED:
+        return None
+    attempt = task.attempt + 1
+    moved = tasks.move(unit, task, TaskState.RUNNING, worker_id=worker_id, attempt=attempt, started_at=unit.now_us)
+    if moved is not Disposition.MOVED:
+        return None
+    claimed = _again(unit, task_id)
+    tell(unit, EventType.TASK_CHANGED, claimed)
+    left = None if claimed.deadline_at is None else (claimed.deadline_at - unit.now).total_seconds()
+    return claimed, left
+
+
+def settle(unit: Unit, task_id: TaskId, verdict: str, *, by: str, note: str, owner_id: str, limits: Limits) -> Task:
+    """A person says what became of a task whose effect nobody knows; the model is told who said so."""
+    task = _owned(unit, task_id, owner_id)
+    if task.error is None or task.error["kind"] not in ("interrupted", "abandoned", "crash_loop"):
+        raise Conflict(f"The task is {task.state.value}: there is nothing to settle.")
+    if "settled" in task.metadata:
+        raise Conflict(f"The task was already settled by {task.metadata['settled']['by']}.")
+    metadata = {**task.metadata, "settled": {"verdict": verdict, "by": by, "note": note}}
+    tasks.set_values(unit, task_id, metadata=tasks.encode(metadata))
+    tell(unit, EventType.TASK_CHANGED, _again(unit, task_id))
+    inputs.withdraw_wakes(unit, task.session_id, [task_id])
+    turn.release(unit, unit.lock(task.session_id))
+    text = f"{by} says of task {task_id} ({task.title}), whose effect was unknown: {verdict}. {note}".strip()
+    inbox.notify(unit, task.session_id, InputKind.SETTLEMENT, text, limits=limits)
+    return _again(unit, task_id)
+
+
+def work_of(task: Task) -> Work:
+    return Work(task.id, task.owner_id, task.spec.get("agent", ""))
+
+
+def tell(unit: Unit, type_: EventType, task: Task) -> None:
     unit.append(task.session_id, [Draft(type_, {"task": task.snapshot}, task.turn_id, task.id)])
+    unit.signal(task_topic(task.id))
+
+
+def _wake(unit: Unit, task: Task, limits: Limits) -> None:
+    """One inbox row per end; a group wakes once all of it has ended; the last one need not wait for company."""
+    if task.wake is WakePolicy.SILENT:
+        return
+    is_early = task.group is not None and tasks.open_in_group(unit.connection, task.session_id, task.group) > 0
+    if task.group is not None and not is_early:
+        inputs.release_group(unit, task.session_id, task.group)
+    inbox.notify(
+        unit,
+        task.session_id,
+        InputKind.WAKE,
+        wake.text_of(task),
+        body={"tool": task.tool, "state": task.state.value, "title": task.title},
+        task_id=task.id,
+        state=InputState.GROUPED if is_early else InputState.WAITING,
+        limits=limits,
+    )
+    if tasks.open_count(unit.connection, task.session_id, waking_only=True) == 0:
+        turn.hurry(unit, unit.lock(task.session_id))
+
+
+def _locked(unit: Unit, task_id: TaskId) -> Task | None:
+    """The task with its session's lock held: session first, then task."""
+    found = tasks.get(unit.connection, task_id)
+    if found is None:
+        return None
+    unit.lock(found.session_id)
+    return tasks.get(unit.connection, task_id)
+
+
+def _owned(unit: Unit, task_id: TaskId, owner_id: str) -> Task:
+    task = _locked(unit, task_id)
+    if task is None or task.owner_id != owner_id:
+        raise NotFound("There is no such task.", id=task_id)
+    return task
+
+
+def _again(unit: Unit, task_id: TaskId) -> Task:
+    task = tasks.get(unit.connection, task_id)
+    assert task is not None
+    return task

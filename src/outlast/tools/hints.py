@@ -2,36 +2,84 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from datetime import timedelta
+from enum import Enum
+from typing import Any, Final, cast
 
 KEY = "outlast"
 
 
+class Unset(Enum):
+    UNSET = "unset"
+
+
+UNSET: Final = Unset.UNSET
+Seconds = timedelta | float
+
+
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """`read_only` or `idempotent` work may run again after a crash; anything else is never run twice."""
+    """`read_only` or `idempotent` work may run again after a crash; anything else is never run twice.
+
+    `budget` UNSET means the default; None means that the turn waits however long it takes.
+    """
 
     read_only: bool = False
     idempotent: bool = False
+    budget: timedelta | Unset | None = UNSET
+    deadline: timedelta | None = None
+    progress_deadline: timedelta | None = None
+    group: str | None = None
 
     @property
     def may_run_again(self) -> bool:
         return self.read_only or self.idempotent
 
 
-def hints(*, read_only: bool = False, idempotent: bool = False) -> dict[str, Any]:
-    """Metadata for a pydantic-ai tool: `@agent.tool_plain(metadata=outlast.hints(idempotent=True))`."""
-    return {KEY: {"read_only": read_only, "idempotent": idempotent}}
+_CAREFUL = Hints()
+
+
+def hints(
+    *,
+    read_only: bool = False,
+    idempotent: bool = False,
+    budget: Seconds | Unset | None = UNSET,
+    deadline: Seconds | None = None,
+    progress_deadline: Seconds | None = None,
+    group: str | None = None,
+) -> dict[str, Any]:
+    """Metadata for a pydantic-ai tool: `@agent.tool_plain(metadata=outlast.hints(budget=5, idempotent=True))`.
+
+    `budget`: how long a turn waits for a call before it is parked; None: it waits. `deadline`: when the call is
+    told to stop, parked or not. `progress_deadline`: how long a parked call may go without progress. `group`:
+    parked calls of one group wake the session once, when all of them have ended.
+    """
+    given = Hints(
+        read_only=read_only,
+        idempotent=idempotent,
+        budget=budget if isinstance(budget, Unset) else _duration(budget),
+        deadline=_duration(deadline),
+        progress_deadline=_duration(progress_deadline),
+        group=group,
+    )
+    return {KEY: given}
 
 
 def hints_of(metadata: Mapping[str, Any] | None) -> Hints:
     """A tool's own hints, else what an MCP server annotated, else the careful defaults."""
-    given: Any = (metadata or {}).get(KEY)
-    if isinstance(given, dict):
-        own = cast(dict[str, Any], given)
-        return Hints(read_only=bool(own.get("read_only")), idempotent=bool(own.get("idempotent")))
-    annotations: Any = (metadata or {}).get("annotations")
+    if not metadata:
+        return _CAREFUL
+    given: Any = metadata.get(KEY)
+    if isinstance(given, Hints):
+        return given
+    annotations: Any = metadata.get("annotations")
     if isinstance(annotations, dict):
         said = cast(dict[str, Any], annotations)
         return Hints(read_only=said.get("readOnlyHint") is True, idempotent=said.get("idempotentHint") is True)
-    return Hints()
+    return _CAREFUL
+
+
+def _duration(value: Seconds | None) -> timedelta | None:
+    if value is None or isinstance(value, timedelta):
+        return value
+    return timedelta(seconds=value)

@@ -17,6 +17,7 @@ def upgrade() -> None:
         sa.Column("model", sa.Text(), nullable=True),
         sa.Column("title", sa.Text(), nullable=True),
         sa.Column("metadata", sa.Text(), nullable=False),
+        sa.Column("budget_seconds", sa.Float(), nullable=True),
         sa.Column("turn_id", sa.Text(), nullable=True),
         sa.Column("is_held", sa.Boolean(), nullable=False),
         sa.Column("woken_turns", sa.Integer(), nullable=False),
@@ -91,6 +92,32 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
+        "outputs",
+        sa.Column("session_id", sa.Text(), nullable=False),
+        sa.Column("call_id", sa.Text(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("offset", sa.BigInteger(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["session_id"], ["sessions.id"], name=op.f("fk_outputs_session_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("session_id", "call_id", "number", name=op.f("pk_outputs")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "results",
+        sa.Column("session_id", sa.Text(), nullable=False),
+        sa.Column("call_id", sa.Text(), nullable=False),
+        sa.Column("file", sa.Text(), nullable=False),
+        sa.Column("characters", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["session_id"], ["sessions.id"], name=op.f("fk_results_session_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("session_id", "call_id", name=op.f("pk_results")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "tasks",
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("session_id", sa.Text(), nullable=False),
@@ -107,7 +134,12 @@ def upgrade() -> None:
         sa.Column("result", sa.Text(), nullable=True),
         sa.Column("error", sa.Text(), nullable=True),
         sa.Column("late_outcome", sa.Text(), nullable=True),
+        sa.Column("artifacts", sa.Text(), nullable=False),
+        sa.Column("metadata", sa.Text(), nullable=False),
         sa.Column("wake", sa.Text(), nullable=False),
+        sa.Column("group", sa.Text(), nullable=True),
+        sa.Column("may_run_again", sa.Boolean(), nullable=False),
+        sa.Column("progress_seconds", sa.Float(), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("worker_id", sa.Text(), nullable=True),
         sa.Column("deadline_at", sa.BigInteger(), nullable=True),
@@ -118,8 +150,16 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name=op.f("fk_tasks_session_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tasks")),
     )
+    op.create_index(
+        "ix_tasks_open",
+        "tasks",
+        ["worker_id"],
+        unique=False,
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    )
+    op.create_index("ix_tasks_session_id_call_id", "tasks", ["session_id", "call_id"], unique=False)
     op.create_index("ix_tasks_session_id_state", "tasks", ["session_id", "state"], unique=False)
-    op.create_index("ix_tasks_worker_id", "tasks", ["worker_id"], unique=False)
     op.create_table(
         "turns",
         sa.Column("id", sa.Text(), nullable=False),
@@ -139,6 +179,7 @@ def upgrade() -> None:
         sa.Column("stop_reason", sa.Text(), nullable=True),
         sa.Column("stop_requested_at", sa.BigInteger(), nullable=True),
         sa.Column("admitted_at", sa.BigInteger(), nullable=True),
+        sa.Column("not_before", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("started_at", sa.BigInteger(), nullable=True),
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
@@ -179,9 +220,17 @@ def downgrade() -> None:
         postgresql_where=sa.text("ended_at IS NULL"),
     )
     op.drop_table("turns")
-    op.drop_index("ix_tasks_worker_id", table_name="tasks")
     op.drop_index("ix_tasks_session_id_state", table_name="tasks")
+    op.drop_index("ix_tasks_session_id_call_id", table_name="tasks")
+    op.drop_index(
+        "ix_tasks_open",
+        table_name="tasks",
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    )
     op.drop_table("tasks")
+    op.drop_table("results")
+    op.drop_table("outputs")
     op.drop_table("messages")
     op.drop_index("ix_inputs_session_id_state", table_name="inputs")
     op.drop_index("ix_inputs_owner_id_created_at", table_name="inputs")

@@ -1,0 +1,203 @@
+"""A call's side channel: raw output, progress and files, durable while the call runs.
+
+Output is written at most every 100 ms, head and tail are kept; progress is told at most four times a second.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from outlast.errors import StoreUnavailable
+from outlast.ids import SessionId
+from outlast.store import outputs
+from outlast.store.database import Database
+from outlast.store.files import FileStore, key_of
+from outlast.store.outputs import HEAD, TAIL, Chunk
+from outlast.store.unit import Unit
+from outlast.tools.redact import Secrets
+
+log = structlog.get_logger("outlast.calls")
+
+_PIECE = 32 * 1024
+_FLUSH_SECONDS = 0.1
+_PROGRESS_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHome:
+    """What channels of a worker share."""
+
+    database: Database
+    files: FileStore
+    secrets: Secrets
+
+
+class OutputBuffer:
+    """Text that waits to be written, bounded: between head and tail the oldest is let go. Thread-safe."""
+
+    def __init__(self, offset: int = 0) -> None:
+        self._lock = threading.Lock()
+        self._pieces: deque[Chunk] = deque()
+        self._offset = offset
+        self._size = 0
+
+    def add(self, text: str, attempt: int) -> None:
+        with self._lock:
+            for start in range(0, len(text), _PIECE):
+                piece = Chunk(self._offset, text[start : start + _PIECE], attempt=attempt)
+                self._pieces.append(piece)
+                self._offset = piece.end
+                self._size += len(piece.text)
+                self._let_go()
+
+    def take(self) -> list[Chunk]:
+        with self._lock:
+            taken, self._pieces, self._size = list(self._pieces), deque(), 0
+        return taken
+
+    def give_back(self, chunks: list[Chunk]) -> None:
+        with self._lock:
+            self._pieces.extendleft(reversed(chunks))
+            self._size += sum(len(chunk.text) for chunk in chunks)
+
+    def _let_go(self) -> None:
+        while self._size > HEAD + 2 * TAIL:
+            for at, piece in enumerate(self._pieces):
+                if piece.offset >= HEAD:
+                    del self._pieces[at]
+                    self._size -= len(piece.text)
+                    break
+            else:
+                return
+
+
+class CallChannel:
+    """One per call. What it writes is behind `may_write`: a superseded attempt writes nothing."""
+
+    def __init__(
+        self,
+        home: ChannelHome,
+        session_id: SessionId,
+        call_id: str,
+        *,
+        may_write: Callable[[Unit], bool],
+        tell_progress: Callable[[dict[str, Any]], None],
+        attempt: int = 1,
+        offset: int = 0,
+    ) -> None:
+        self.may_write = may_write
+        self.tell_progress = tell_progress
+        self.artifacts: list[dict[str, Any]] = []
+        self.last_progress: dict[str, Any] | None = None
+        self.progressed_at: float | None = None
+        self._home = home
+        self._session_id = session_id
+        self._call_id = call_id
+        self._attempt = attempt
+        self._loop = asyncio.get_running_loop()
+        self._first_offset = offset
+        self._buffer: OutputBuffer | None = None
+        self._flushing: asyncio.Task[None] | None = None
+        self._progress_timer: asyncio.TimerHandle | None = None
+        self._puts: set[asyncio.Task[Any]] = set()
+
+    def bind(self, *, may_write: Callable[[Unit], bool], tell_progress: Callable[[dict[str, Any]], None]) -> None:
+        """From now on it belongs to something else: its call became a task."""
+        self.may_write = may_write
+        self.tell_progress = tell_progress
+
+    def progress(self, progress: dict[str, Any]) -> None:
+        self._loop.call_soon_threadsafe(self._take_progress, self._home.secrets.mask(progress))
+
+    def output(self, text: str) -> None:
+        if not text:
+            return
+        if self._buffer is None:
+            self._buffer = OutputBuffer(self._first_offset)
+        self._buffer.add(self._home.secrets.mask(_storable(text)), self._attempt)
+        if self._flushing is None:
+            self._loop.call_soon_threadsafe(self._begin_flush)
+
+    def artifact(self, name: str, data: bytes, media_type: str) -> str:
+        key = key_of(self._session_id, data)
+        entry = {"id": key, "name": name, "media_type": media_type, "bytes": len(data)}
+        self._loop.call_soon_threadsafe(self._put, entry, bytes(data))
+        return key
+
+    async def close(self) -> None:
+        """Everything that was said is durable when this returns."""
+        if self._progress_timer is not None:
+            self._progress_timer.cancel()
+            self._progress_timer = None
+        await asyncio.sleep(0)
+        if self._puts:
+            await asyncio.wait(self._puts)
+        if self._flushing is not None:
+            await asyncio.wait({self._flushing})
+        while self._buffer is not None and await self._flush():
+            continue
+
+    def _take_progress(self, progress: dict[str, Any]) -> None:
+        now = self._loop.time()
+        self.last_progress = progress
+        wait = 0.0 if self.progressed_at is None else self.progressed_at + _PROGRESS_SECONDS - now
+        self.progressed_at = now if wait <= 0 else self.progressed_at
+        if wait <= 0:
+            self.tell_progress(progress)
+        elif self._progress_timer is None:
+            self._progress_timer = self._loop.call_later(wait, self._tell_last)
+
+    def _tell_last(self) -> None:
+        self._progress_timer = None
+        if self.last_progress is not None:
+            self.progressed_at = self._loop.time()
+            self.tell_progress(self.last_progress)
+
+    def _begin_flush(self) -> None:
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush_until_quiet(), name=f"output {self._call_id}")
+
+    async def _flush_until_quiet(self) -> None:
+        try:
+            while True:
+                has_written = await self._flush()
+                if not has_written:
+                    return
+                await asyncio.sleep(_FLUSH_SECONDS)
+        finally:
+            self._flushing = None
+
+    async def _flush(self) -> bool:
+        """Write what waits; False when nothing does."""
+        assert self._buffer is not None
+        chunks = self._buffer.take()
+        if not chunks:
+            return False
+
+        def write(unit: Unit) -> None:
+            if self.may_write(unit):
+                outputs.append(unit, self._session_id, self._call_id, chunks)
+
+        try:
+            await self._home.database.transaction(write, name="output")
+        except StoreUnavailable as exc:
+            self._buffer.give_back(chunks)
+            if exc.details.get("is_closed"):
+                return False
+            log.warning("output waits for the database", call_id=self._call_id, error=str(exc))
+        return True
+
+    def _put(self, entry: dict[str, Any], data: bytes) -> None:
+        put = asyncio.create_task(self._home.files.put(self._session_id, data), name=f"artifact {entry['name']}")
+        self._puts.add(put)
+        self.artifacts.append(entry)
+        put.add_done_callback(self._puts.discard)
+
+
+def _storable(text: str) -> str:
+    return text.encode(errors="replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -1,0 +1,52 @@
+"""What the model is shown of a large result: the beginning, how much there is, and how to read on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai.messages import BinaryContent, FileUrl
+from pydantic_core import from_json, to_json
+
+from outlast.calls.call import RunningCall
+from outlast.store.files import FileStore
+from outlast.store.spill import pack_object
+
+LARGEST = 64 * 1024
+_SHOWN = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """`value` goes to the model and the log; `file` holds the whole text when it was too long."""
+
+    value: Any
+    file: str | None = None
+    characters: int = 0
+
+
+class Viewer:
+    def __init__(self, files: FileStore) -> None:
+        self._files = files
+
+    async def view(self, call: RunningCall, value: Any) -> Viewed:
+        """A small value as it is; of a large text its beginning."""
+        if value is None or isinstance(value, bool | int | float):
+            return Viewed(value)
+        if isinstance(value, BinaryContent | FileUrl):
+            return Viewed(await self._stored(call, value))
+        text = value if isinstance(value, str) else to_json(value).decode()
+        if len(text) <= LARGEST:
+            return Viewed(value)
+        file = await self._files.put(call.session_id, text.encode())
+        shown = {
+            "truncated": True,
+            "bytes_total": len(text.encode()),
+            "characters_total": len(text),
+            "next_offset": _SHOWN,
+            "text": text[:_SHOWN],
+            "message": f"Read the rest with read_output(id={call.call_id!r}, offset={_SHOWN}, what='result').",
+        }
+        return Viewed(shown, file, len(text))
+
+    async def _stored(self, call: RunningCall, value: Any) -> Any:
+        packed = await pack_object(self._files, call.session_id, {"value": from_json(to_json(value))})
+        return packed["value"]

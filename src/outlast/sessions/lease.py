@@ -1,0 +1,53 @@
+"""A turn's dependencies, kept open while calls of that turn are parked."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import structlog
+
+log = structlog.get_logger("outlast.turns")
+
+
+class DepsLease:
+    """Opened for a turn; closed when the turn and every call that holds it are over.
+
+    One keeper enters and leaves the context, so that leaving can happen after the turn's own coroutine.
+    """
+
+    def __init__(self, context: AbstractAsyncContextManager[Any] | None) -> None:
+        self._context = context
+        self._users = 1
+        self._idle = asyncio.Event()
+        self._keeping: asyncio.Task[None] | None = None
+
+    async def open(self) -> Any:
+        if self._context is None:
+            return None
+        ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._keeping = asyncio.create_task(self._keep(self._context, ready), name="deps keeper")
+        return await ready
+
+    def hold(self) -> None:
+        self._users += 1
+
+    def release(self) -> None:
+        self._users -= 1
+        if self._users == 0:
+            self._idle.set()
+
+    async def closed(self) -> None:
+        """Wait for the context to be left, if nobody holds it any more."""
+        if self._keeping is not None and self._users == 0:
+            await asyncio.wait({self._keeping})
+
+    async def _keep(self, context: AbstractAsyncContextManager[Any], ready: asyncio.Future[Any]) -> None:
+        try:
+            async with context as value:
+                ready.set_result(value)
+                await self._idle.wait()
+        except Exception as exc:
+            if ready.done():
+                log.error("the deps of a turn did not close cleanly", error=repr(exc))
+            else:
+                ready.set_exception(exc)

@@ -1,0 +1,179 @@
+"""The turn's side of its calls: their channels, their parking, and what the model is shown of their results."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, cast
+
+from pydantic_ai import ToolReturn
+from pydantic_ai.messages import BinaryContent, FileUrl, ToolCallPart
+
+from outlast import ids
+from outlast.calls.call import RunningCall
+from outlast.calls.channel import CallChannel, ChannelHome
+from outlast.calls.parking import NotParked, Parked, handle_of
+from outlast.calls.view import Viewer
+from outlast.clock import monotonic
+from outlast.events.types import EventType
+from outlast.ids import TaskId, WorkerId
+from outlast.sessions.lease import DepsLease
+from outlast.sessions.turn_log import TurnLog
+from outlast.store import outputs, tasks, turns
+from outlast.store.tasks import NewTask
+from outlast.store.unit import Unit
+from outlast.tasks import service
+from outlast.tasks.parked import Owned, ParkedCalls
+from outlast.tools.hints import Hints
+
+TOO_MANY = "too_many_open_tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class CallShop:
+    """What the calls of a worker share."""
+
+    home: ChannelHome
+    viewer: Viewer
+    parked: ParkedCalls
+    worker_id: WorkerId
+    max_open_tasks: int
+    deadline: timedelta
+
+
+class TurnCalls:
+    """`CallHost` and `Parking` for the calls of one attempt of a turn."""
+
+    def __init__(self, shop: CallShop, log: TurnLog, agent: str, lease: DepsLease) -> None:
+        self._shop = shop
+        self._log = log
+        self._agent = agent
+        self._lease = lease
+        self._begun: dict[str, RunningCall] = {}
+        self.pressed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def press(self) -> None:
+        """A person waits to be heard: calls that may be parked are parked now."""
+        if not self.pressed.done():
+            self.pressed.set_result(None)
+
+    def relax(self) -> None:
+        """The step is committed, and what pressed was delivered."""
+        self._begun.clear()
+        if self.pressed.done():
+            self.pressed = asyncio.get_running_loop().create_future()
+
+    def told(self, call_id: str) -> list[TaskId]:
+        """The tasks whose outcome the result of this call carries to the model."""
+        call = self._begun.get(call_id)
+        return [] if call is None else call.told
+
+    def begin(self, call: ToolCallPart) -> RunningCall:
+        fence = self._log.fence
+        channel = CallChannel(
+            self._shop.home,
+            fence.session_id,
+            call.tool_call_id,
+            may_write=lambda unit: turns.holds(unit, fence.turn_id, fence.attempt),
+            tell_progress=lambda progress: self._log.add(
+                EventType.CALL_PROGRESS, {"call_id": call.tool_call_id, "progress": progress}
+            ),
+        )
+        running = self._begun[call.tool_call_id] = RunningCall(
+            fence.session_id,
+            fence.turn_id,
+            call.tool_call_id,
+            call.tool_name,
+            call.args,
+            self._shop.home.secrets,
+            channel,
+        )
+        return running
+
+    def say_waiting(self, call: RunningCall, reason: str) -> None:
+        data = {"call_id": call.call_id, "tool": call.tool, "reason": reason}
+        self._log.add(EventType.CALL_WAITING, data)
+
+    async def view(self, call: RunningCall, value: Any) -> Any:
+        if _has_files(value):
+            return value
+        viewed = await self._shop.viewer.view(call, value)
+        file = viewed.file
+        if file is not None:
+            self._log.also(
+                lambda unit: outputs.keep_result(
+                    unit, call.session_id, call.call_id, file=file, characters=viewed.characters
+                )
+            )
+        return viewed.value
+
+    async def park(
+        self, call: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta
+    ) -> Parked | NotParked:
+        """In one transaction, behind the fence: a turn that is stopping or superseded cannot park."""
+        task_id = ids.task_id()
+        channel = cast(CallChannel, call.channel)
+        deadline = hints.deadline or self._shop.deadline
+        remaining = deadline.total_seconds() - (monotonic() - call.started)
+
+        def make(unit: Unit) -> NotParked | None:
+            fence = self._log.fence
+            row = turns.get(unit.connection, fence.turn_id)
+            if row is None or row.stop_requested_at is not None:
+                return NotParked(None)
+            if tasks.open_count(unit.connection, fence.session_id) >= self._shop.max_open_tasks:
+                return NotParked(TOO_MANY)
+            new = NewTask(
+                task_id,
+                title=call.tool,
+                turn_id=fence.turn_id,
+                call_id=call.call_id,
+                tool=call.tool,
+                spec={
+                    "agent": self._agent,
+                    "args": call.args,
+                    "budget_seconds": budget.total_seconds(),
+                },
+                group=hints.group,
+                may_run_again=hints.may_run_again,
+                progress=channel.last_progress,
+                progress_seconds=_seconds(hints.progress_deadline),
+                deadline_at=unit.now + timedelta(seconds=remaining),
+            )
+            service.make(unit, fence.session_id, new, worker_id=self._shop.worker_id)
+            return None
+
+        refusal = await self._log.commit("park", make)
+        if refusal is not None:
+            return refusal
+        self._hand_over(call, inner, task_id, hints, remaining)
+        return Parked(task_id, handle_of(task_id, call.tool, budget.total_seconds()))
+
+    def _hand_over(
+        self, call: RunningCall, inner: asyncio.Task[Any], task_id: TaskId, hints: Hints, deadline_in: float
+    ) -> None:
+        channel = cast(CallChannel, call.channel)
+        bind_channel(channel, self._shop, task_id, attempt=1)
+        self._lease.hold()
+        self._shop.parked.own(
+            Owned(call, inner, task_id, when_over=self._lease.release),
+            deadline_in=deadline_in,
+            progress_deadline=_seconds(hints.progress_deadline),
+        )
+
+
+def bind_channel(channel: CallChannel, shop: CallShop, task_id: TaskId, *, attempt: int) -> None:
+    """From now on what the call says is said of its task, and written only while the task may be."""
+    channel.bind(
+        may_write=lambda unit: tasks.holds(unit, task_id, attempt),
+        tell_progress=lambda progress: shop.parked.tell_progress(task_id, attempt, progress),
+    )
+
+
+def _seconds(duration: timedelta | None) -> float | None:
+    return None if duration is None else duration.total_seconds()
+
+
+def _has_files(value: Any) -> bool:
+    if isinstance(value, ToolReturn | BinaryContent | FileUrl):
+        return True
+    return isinstance(value, list) and any(_has_files(each) for each in cast(list[Any], value))

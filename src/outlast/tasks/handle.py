@@ -1,0 +1,117 @@
+"""Tasks as a program holds them: list, look, wait, cancel, read their output, settle."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from outlast.errors import InvalidInput, NotFound
+from outlast.events.signals import Signals, task_topic
+from outlast.ids import OwnerId, SessionId, TaskId
+from outlast.sessions.inbox import Limits
+from outlast.sessions.settlement import Verdict
+from outlast.store import outputs, tasks
+from outlast.store.database import Database
+from outlast.store.outputs import Piece
+from outlast.store.tasks import Task
+from outlast.tasks import service
+
+_PAGE = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of one owner. Another owner's id and an unknown id get the same answer."""
+
+    database: Database
+    signals: Signals
+    limits: Limits
+    owner_id: OwnerId
+
+    async def list(
+        self,
+        *,
+        session_id: SessionId | str | None = None,
+        is_open: bool | None = None,
+        before: TaskId | str | None = None,
+        limit: int = 100,
+    ) -> Sequence[Task]:
+        """Newest first, a page at a time; `before` is the id of the last one seen."""
+        return await self.database.read(
+            lambda connection: tasks.page(
+                connection,
+                owner_id=self.owner_id,
+                session_id=None if session_id is None else SessionId(session_id),
+                is_open=is_open,
+                before=before,
+                limit=min(limit, 500),
+            )
+        )
+
+    async def get(self, task_id: TaskId | str) -> Task:
+        task = await self.database.read(lambda connection: tasks.get(connection, TaskId(task_id)))
+        if task is None or task.owner_id != self.owner_id:
+            raise NotFound("There is no such task.", id=task_id)
+        return task
+
+    async def wait(self, task_id: TaskId | str, *, seconds: float | None = None) -> Task:
+        """Wait for the task's end, at most so long; gives it as it is then."""
+        subscription = self.signals.subscribe(task_topic(TaskId(task_id)))
+        loop = asyncio.get_running_loop()
+        end = None if seconds is None else loop.time() + seconds
+        while True:
+            task = await self.get(task_id)
+            left = 1.0 if end is None else end - loop.time()
+            if task.is_over or left <= 0:
+                return task
+            await subscription.wait(min(left, 1.0))
+
+    async def cancel(self, task_id: TaskId | str, *, wait: float = 10.0) -> Task:
+        """Ask to cancel and wait a little for the truth: canceled, finished anyway, or not confirmed yet."""
+        await self.database.transaction(
+            lambda unit: service.request_cancel(unit, TaskId(task_id), owner_id=self.owner_id, limits=self.limits),
+            name="cancel",
+        )
+        return await self.wait(task_id, seconds=wait)
+
+    async def output(self, task_id: TaskId | str, *, offset: int = 0, length: int = _PAGE) -> Piece:
+        """A piece of the raw output; `next_offset` reads on, `cut` says what before it is no longer kept."""
+        task = await self.get(task_id)
+        call_id = task.call_id
+        if call_id is None:
+            return Piece("", 0, 0, 0)
+
+        def read(connection: sa.Connection) -> Piece:
+            return outputs.read(connection, task.session_id, call_id, offset=offset, length=length)
+
+        return await self.database.read(read)
+
+    async def follow(self, task_id: TaskId | str, *, offset: int = 0) -> AsyncGenerator[Piece]:
+        """The output from an offset on, while the task runs and until it has ended. Close it when you leave early."""
+        subscription = self.signals.subscribe(task_topic(TaskId(task_id)))
+        while True:
+            is_over = (await self.get(task_id)).is_over
+            piece = await self.output(task_id, offset=offset)
+            if piece.text:
+                offset = piece.next_offset
+                yield piece
+            elif is_over:
+                return
+            else:
+                await subscription.wait(0.2)
+
+    async def settle(self, task_id: TaskId | str, verdict: Verdict | str, *, by: str, note: str = "") -> Task:
+        """Say what became of a task that may or may not have taken effect; the model is told who said so."""
+        if verdict not in list_of_verdicts():
+            raise InvalidInput(f"{verdict!r} is not a verdict: use {', '.join(list_of_verdicts())}.")
+        return await self.database.transaction(
+            lambda unit: service.settle(
+                unit, TaskId(task_id), str(verdict), by=by, note=note, owner_id=self.owner_id, limits=self.limits
+            ),
+            name="settle_task",
+        )
+
+
+def list_of_verdicts() -> Sequence[str]:
+    return [each.value for each in Verdict]

@@ -1,0 +1,260 @@
+"""Calls that go on in this process after their turn let go of them: owned, watched, their real end recorded."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from pydantic_ai.exceptions import ToolFailed, ToolFailedError, ToolRetryError
+
+from outlast.calls.call import RunningCall
+from outlast.calls.channel import CallChannel
+from outlast.calls.hook import content_of, really
+from outlast.calls.view import Viewed, Viewer
+from outlast.errors import StoreUnavailable
+from outlast.events.signals import Signals, task_topic
+from outlast.ids import TaskId
+from outlast.sessions.inbox import Limits
+from outlast.store import outputs, tasks
+from outlast.store.database import Database
+from outlast.store.tasks import TaskState
+from outlast.store.unit import Unit
+from outlast.tasks import service
+from outlast.tools import outcomes
+from outlast.tools.redact import redact
+
+log = structlog.get_logger("outlast.tasks")
+
+
+@dataclass(slots=True, eq=False)
+class Owned:
+    """One call that goes on. `task_id` None: its attempt was lost, only the log hears of its end."""
+
+    call: RunningCall
+    inner: asyncio.Task[Any]
+    task_id: TaskId | None
+    attempt: int = 1
+    when_over: Callable[[], None] | None = None
+    is_canceled: bool = False
+    unwatch: Callable[[], None] | None = None
+    timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
+
+
+class ParkedCalls:
+    """Every call that outlives its turn on this worker."""
+
+    def __init__(
+        self, database: Database, signals: Signals, viewer: Viewer, *, limits: Limits, abandon_after: timedelta
+    ) -> None:
+        self._database = database
+        self._signals = signals
+        self._viewer = viewer
+        self._limits = limits
+        self._abandon_after = abandon_after.total_seconds()
+        self._owned: set[Owned] = set()
+        self._at_work: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+
+    def __len__(self) -> int:
+        return len(self._owned)
+
+    def own(
+        self,
+        owned: Owned,
+        *,
+        deadline_in: float | None = None,
+        progress_deadline: float | None = None,
+        is_canceled: bool = False,
+    ) -> None:
+        """From now on this call's end is told by its task."""
+        self._owned.add(owned)
+        loop = asyncio.get_running_loop()
+        if owned.task_id is not None:
+            owned.unwatch = self._signals.watch(task_topic(owned.task_id), lambda: self._spawn(self._look(owned)))
+        if deadline_in is not None:
+            owned.timers.append(loop.call_later(max(0.0, deadline_in), self._past, owned, service.TIMED_OUT))
+        if progress_deadline is not None:
+            self._watch_progress(owned, progress_deadline, is_flagged=False)
+        if is_canceled:
+            self._cancel(owned)
+        if owned.inner.done() and not owned.call.busy_threads():
+            self._spawn(self._ended(owned))
+        else:
+            owned.inner.add_done_callback(lambda _: self._spawn(self._ended(owned)))
+
+    def tell_progress(self, task_id: TaskId, attempt: int, progress: dict[str, Any]) -> None:
+        self._spawn(self._change(task_id, attempt, progress=tasks.encode(progress)))
+
+    async def close(self, drain_seconds: float) -> None:
+        """At shutdown: give calls the drain time; what still runs is cancelled and told at the next start."""
+        running = {each.inner for each in self._owned if not each.inner.done()}
+        if running:
+            await asyncio.wait(running, timeout=drain_seconds)
+        await self._finish()
+        self._is_closing = True
+        for owned in list(self._owned):
+            self._forget(owned)
+            owned.inner.cancel()
+            if owned.call.busy_threads():
+                log.warning("a thread is left behind at shutdown", tool=owned.call.tool, call_id=owned.call.call_id)
+        left = {each.inner for each in self._owned if not each.inner.done()}
+        if left:
+            await asyncio.wait(left, timeout=1.0)
+        await self._finish()
+
+    async def _finish(self) -> None:
+        await asyncio.sleep(0)
+        while self._at_work:
+            await asyncio.wait(set(self._at_work))
+
+    def _spawn(self, work: Any) -> None:
+        at_work = asyncio.ensure_future(work)
+        self._at_work.add(at_work)
+        at_work.add_done_callback(self._at_work.discard)
+
+    async def _look(self, owned: Owned) -> None:
+        """Something was said about this task: if it was to cancel, or if it is over, its code must stop."""
+        if owned.inner.done() or owned.is_canceled or owned.task_id is None:
+            return
+        task_id = owned.task_id
+        task = await self._database.read(lambda connection: tasks.get(connection, task_id))
+        if task is None or task.is_over or task.cancel_requested_at is not None or task.attempt != owned.attempt:
+            self._cancel(owned)
+
+    def _cancel(self, owned: Owned) -> None:
+        if not owned.is_canceled:
+            owned.is_canceled = True
+            owned.inner.cancel()
+            timer = asyncio.get_running_loop().call_later(self._abandon_after, self._abandon, owned)
+            owned.timers.append(timer)
+
+    def _abandon(self, owned: Owned) -> None:
+        self._spawn(self._tell(owned, TaskState.FAILED, error=service.ABANDONED))
+
+    def _past(self, owned: Owned, error: dict[str, Any]) -> None:
+        self._spawn(self._end_first(owned, error))
+
+    async def _end_first(self, owned: Owned, error: dict[str, Any]) -> None:
+        """A deadline: the first commit wins, and one that wins also stops the code."""
+        await self._tell(owned, TaskState.FAILED, error=error)
+        self._cancel(owned)
+
+    def _watch_progress(self, owned: Owned, seconds: float, *, is_flagged: bool) -> None:
+        loop = asyncio.get_running_loop()
+        owned.timers.append(loop.call_later(seconds, self._check_progress, owned, seconds, is_flagged))
+
+    def _check_progress(self, owned: Owned, seconds: float, is_flagged: bool) -> None:
+        channel = owned.call.channel
+        last = channel.progressed_at if isinstance(channel, CallChannel) else None
+        loop = asyncio.get_running_loop()
+        if last is not None and loop.time() - last < seconds:
+            self._watch_progress(owned, seconds, is_flagged=False)
+        elif is_flagged:
+            self._past(owned, service.NO_PROGRESS)
+        else:
+            self._spawn(self._flag(owned, f"no progress for {seconds:g} s"))
+            self._watch_progress(owned, seconds, is_flagged=True)
+
+    async def _flag(self, owned: Owned, detail: str) -> None:
+        if owned.task_id is not None:
+            await self._change(owned.task_id, owned.attempt, detail=detail)
+
+    async def _change(self, task_id: TaskId, attempt: int, **values: Any) -> None:
+        """Progress that cannot be written is not worth waiting for: the next one, or the end, says more."""
+        try:
+            await self._database.transaction(
+                lambda unit: service.change(unit, task_id, attempt=attempt, **values), name="progress"
+            )
+        except StoreUnavailable as exc:
+            log.info("progress left out", task_id=task_id, error=str(exc))
+
+    async def _ended(self, owned: Owned) -> None:
+        """The code is over (its threads too): record what it came to."""
+        threads = [asyncio.wrap_future(each) for each in owned.call.busy_threads()]
+        if threads:
+            await asyncio.wait(threads)
+        if self._is_closing and (owned.inner.cancelled() or not owned.inner.done()):
+            return
+        channel = owned.call.channel
+        artifacts: list[dict[str, Any]] = []
+        if isinstance(channel, CallChannel):
+            await channel.close()
+            artifacts = channel.artifacts
+        state, value, error = _truth(owned)
+        viewed = await self._viewer.view(owned.call, value) if state is TaskState.SUCCEEDED else None
+        await self._tell(owned, state, viewed=viewed, error=error, artifacts=artifacts)
+        self._forget(owned)
+        self._owned.discard(owned)
+        if owned.when_over is not None:
+            owned.when_over()
+
+    def _forget(self, owned: Owned) -> None:
+        for timer in owned.timers:
+            timer.cancel()
+        if owned.unwatch is not None:
+            owned.unwatch()
+
+    async def _tell(
+        self,
+        owned: Owned,
+        state: TaskState,
+        *,
+        viewed: Viewed | None = None,
+        error: dict[str, Any] | None = None,
+        artifacts: list[dict[str, Any]] | None = None,
+    ) -> None:
+        task_id, call = owned.task_id, owned.call
+        if task_id is None:
+            log.info("a call of a lost attempt ended", tool=call.tool, call_id=call.call_id, state=state.value)
+            return
+
+        def settle(unit: Unit) -> None:
+            if artifacts:
+                tasks.set_values(unit, task_id, artifacts=tasks.encode(artifacts))
+            result = None
+            if viewed is not None:
+                result = viewed.value
+                if viewed.file is not None:
+                    outputs.keep_result(
+                        unit, call.session_id, call.call_id, file=viewed.file, characters=viewed.characters
+                    )
+            service.end(unit, task_id, state, attempt=owned.attempt, result=result, error=error, limits=self._limits)
+
+        await self._persist(settle)
+
+    async def _persist(self, settle: Callable[[Unit], None]) -> None:
+        wait = 0.02
+        while True:
+            try:
+                return await self._database.transaction(settle, name="settle")
+            except StoreUnavailable as exc:
+                if exc.details.get("is_closed"):
+                    return log.warning("an end is left to the next start", error=str(exc))
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, 1.0)
+
+
+def _truth(owned: Owned) -> tuple[TaskState, Any, dict[str, Any] | None]:
+    """What the call came to in the end. After a cancel, a sync tool's own thread is what counts."""
+    ended = really(owned.call, owned.inner)
+    if ended.cancelled():
+        return TaskState.CANCELED, None, None
+    exc = ended.exception()
+    return _read(owned, exc, ended.result if exc is None else None)
+
+
+def _read(
+    owned: Owned, exc: BaseException | None, result: Callable[[], Any] | None
+) -> tuple[TaskState, Any, dict[str, Any] | None]:
+    if exc is None and result is not None:
+        try:
+            return TaskState.SUCCEEDED, content_of(outcomes.settle(owned.call.tool, result(), owned.call.secrets)), None
+        except ToolFailed as failed:
+            return TaskState.FAILED, None, {"kind": "internal_error", "message": str(failed)}
+    if isinstance(exc, ToolFailedError | ToolRetryError | ToolFailed):
+        return TaskState.FAILED, None, {"kind": "tool_error", "message": redact(str(exc), cut=4_096)}
+    assert exc is not None
+    failed = outcomes.internal_error(owned.call.tool, exc, owned.call.secrets)
+    return TaskState.FAILED, None, {"kind": "internal_error", "message": str(failed)}

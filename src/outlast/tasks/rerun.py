@@ -1,0 +1,98 @@
+"""Running one tool again after its worker died: same task, same call, no model."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import Agent, RunContext, ToolDefinition
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+
+from outlast.calls.call import CallThreads, RunningCall
+from outlast.calls.channel import CallChannel
+from outlast.calls.hook import start
+from outlast.sessions.lease import DepsLease
+from outlast.sessions.turn_calls import CallShop, bind_channel
+from outlast.store import outputs, tasks
+from outlast.store.tasks import Task
+from outlast.tasks.parked import Owned
+
+
+@dataclass
+class _Capture(AbstractCapability[Any]):
+    """Starts the one call and lets the run go: the call goes on without it."""
+
+    running: RunningCall
+    inner: asyncio.Task[Any] | None = None
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="outermost")
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        self.inner = start(self.running, handler, args)
+        await asyncio.wait({self.inner})
+        return "(done)"
+
+
+async def run_again(
+    agent: Agent[Any, Any],
+    shop: CallShop,
+    threads: CallThreads,
+    task: Task,
+    lease: DepsLease,
+    *,
+    deadline_in: float | None,
+) -> None:
+    """Run the tool of a claimed task to its end; whatever it comes to is told by the task."""
+    running = await _running(shop, task)
+    inner = asyncio.ensure_future(_run(agent, threads, task, running, lease))
+    shop.parked.own(
+        Owned(running, inner, task.id, attempt=task.attempt, when_over=lease.release),
+        deadline_in=deadline_in,
+        progress_deadline=task.progress_seconds,
+    )
+    await asyncio.wait({inner})
+
+
+async def _running(shop: CallShop, task: Task) -> RunningCall:
+    assert task.call_id is not None
+    assert task.tool is not None
+    session_id, call_id = task.session_id, task.call_id
+    offset = await shop.home.database.read(lambda connection: outputs.total(connection, session_id, call_id))
+    channel = CallChannel(
+        shop.home,
+        session_id,
+        call_id,
+        may_write=lambda unit: tasks.holds(unit, task.id, task.attempt),
+        tell_progress=lambda progress: None,
+        attempt=task.attempt,
+        offset=offset,
+    )
+    bind_channel(channel, shop, task.id, attempt=task.attempt)
+    if offset:
+        channel.output(f"\n[attempt {task.attempt}: the call runs again from its start]\n")
+    return RunningCall(session_id, task.turn_id, call_id, task.tool, task.spec.get("args"), shop.home.secrets, channel)
+
+
+async def _run(agent: Agent[Any, Any], threads: CallThreads, task: Task, running: RunningCall, lease: DepsLease) -> Any:
+    """One tool without a model: a history that ends in its call, and only the step that executes calls."""
+    capture = _Capture(running)
+    call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
+    history = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
+    value = await lease.open()
+    with Agent.using_thread_executor(threads):
+        async with agent.iter(message_history=history, deps=value, capabilities=[capture]) as run:
+            async for node in run:
+                if Agent.is_call_tools_node(node):
+                    async with node.stream(run.ctx) as stream:
+                        async for _ in stream:
+                            continue
+                    break
+    if capture.inner is None:
+        raise ToolFailed(
+            f"The tool {running.tool!r} cannot be run again: it is not there, or its arguments do not fit."
+        )
+    return capture.inner.result()

@@ -1,0 +1,41 @@
+"""What a task's end says to the conversation that asked for it. Tool text in it is data: fenced and escaped."""
+
+from pydantic_core import to_json
+
+from outlast.store.tasks import Task, TaskState
+
+INLINE = 4 * 1024
+"""Results up to this size stand in the wake; larger ones are read with `read_output`."""
+
+_HOW = {
+    TaskState.SUCCEEDED: "finished",
+    TaskState.FAILED: "failed",
+    TaskState.CANCELED: "was canceled",
+}
+
+
+def headline(task: Task) -> str:
+    """One line for people and the model: what ended, and how."""
+    seconds = ""
+    if task.ended_at is not None and task.started_at is not None:
+        seconds = f" after {(task.ended_at - task.started_at).total_seconds():.0f} s"
+    return f"Background task {task.id} ({task.title}) {_HOW.get(task.state, task.state.value)}{seconds}."
+
+
+def text_of(task: Task) -> str:
+    """The body of a wake."""
+    lines = [headline(task)]
+    if task.error is not None:
+        lines.append(f"Error ({task.error['kind']}): {task.error['message']}")
+    elif task.state is TaskState.SUCCEEDED:
+        lines.append(result_line(task))
+    if task.artifacts:
+        lines.append(f"Files: {', '.join(each['name'] for each in task.artifacts)}")
+    return "\n".join(lines)
+
+
+def result_line(task: Task) -> str:
+    text = task.result if isinstance(task.result, str) else to_json(task.result).decode()
+    if len(text) <= INLINE:
+        return f"Result: {text}"
+    return f"Result: {len(text)} characters; read them with read_output(id={task.id!r}, what='result')."
