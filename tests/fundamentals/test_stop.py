@@ -270,7 +270,7 @@ async def test_a_tool_that_fails_late_is_told_as_failed(runtime: Runtime) -> Non
         (task,) = await session.tasks()
         assert task.state is TaskState.FAILED
         assert task.error is not None
-        assert task.error["kind"] == "tool_error"
+        assert task.error["kind"] == "internal_error"
 
     await stubborn_session(runtime, breaks, check)
 

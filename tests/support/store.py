@@ -77,7 +77,7 @@ class Outbox:
         self.enqueued: list[Work] = []
         self.delivered: list[Committed] = []
 
-    def enqueue(self, connection: sa.Connection, work: Sequence[Work]) -> None:
+    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         self.enqueued += work
 
     def deliver(self, committed: Committed) -> None:

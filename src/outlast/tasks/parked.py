@@ -78,7 +78,7 @@ class ParkedCalls:
         if progress_deadline is not None:
             self._watch_progress(owned, progress_deadline, is_flagged=False)
         if is_canceled:
-            self._cancel(owned)
+            self._begin_grace(owned)
         if owned.inner.done() and not owned.call.busy_threads():
             self._spawn(self._ended(owned))
         else:
@@ -125,10 +125,14 @@ class ParkedCalls:
 
     def _cancel(self, owned: Owned) -> None:
         if not owned.is_canceled:
-            owned.is_canceled = True
             owned.inner.cancel()
-            timer = asyncio.get_running_loop().call_later(self._abandon_after, self._abandon, owned)
-            owned.timers.append(timer)
+            self._begin_grace(owned)
+
+    def _begin_grace(self, owned: Owned) -> None:
+        """It was told to cancel; told once: a second cancel would hit its clean-up."""
+        owned.is_canceled = True
+        timer = asyncio.get_running_loop().call_later(self._abandon_after, self._abandon, owned)
+        owned.timers.append(timer)
 
     def _abandon(self, owned: Owned) -> None:
         self._spawn(self._tell(owned, TaskState.FAILED, error=service.ABANDONED))
