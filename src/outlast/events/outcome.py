@@ -70,6 +70,8 @@ class OutcomeFold:
 
     def __init__(self, turn_id: TurnId) -> None:
         self.outcome = Outcome(turn_id)
+        self.delivered: set[str] = set()
+        """The ids of the inputs that the model saw in this turn."""
         self._parts: dict[str, tuple[str, list[str]]] = {}
         self._calls: dict[str, CallOutcome] = {}
 
@@ -80,6 +82,8 @@ class OutcomeFold:
                 outcome.state = "running"
                 outcome.attempt = data["attempt"]
                 self._discard(data.get("dropped", ()))
+            case EventType.INPUT_DELIVERED:
+                self.delivered.add(data["input_id"])
             case EventType.PART_STARTED:
                 self._start_part(data)
             case EventType.PART_DELTA:

@@ -254,12 +254,15 @@ class TurnRun:
         self.responses += 1
         self.response = ResponseLog(self.log, f"{self.claim.fence.attempt}.{self.responses}")
         seconds = self.policy.idle_timeout.total_seconds()
+        slack = seconds / 100
         loop = asyncio.get_running_loop()
-        idle = asyncio.timeout(seconds)
+        idle = asyncio.timeout(seconds + slack)
         try:
             async with idle, node.stream(running.ctx) as stream:
                 async for event in stream:
-                    idle.reschedule(loop.time() + seconds)
+                    # Not at every delta: a timer that is moved leaves the old one in the loop's heap.
+                    if (idle.when() or 0) < loop.time() + seconds:
+                        idle.reschedule(loop.time() + seconds + slack)
                     if not is_replay:
                         self.response.take(event)
         except TimeoutError as exc:

@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import sqlalchemy as sa
 from pydantic_ai.messages import ModelMessage
 
+from outlast.clock import monotonic
 from outlast.errors import Conflict, InvalidInput, NotFound
 from outlast.events.event import Event
 from outlast.events.outcome import Outcome, OutcomeFold
-from outlast.events.signals import Signals, end_topic, input_topic, log_topic
+from outlast.events.signals import RECHECK_SECONDS, Signals, Subscription, end_topic, input_topic, log_topic
 from outlast.events.stream import EventStream, Page
 from outlast.ids import InputId, SessionId, TurnId
 from outlast.sessions import history, inbox, settlement, turn
@@ -25,7 +26,6 @@ from outlast.store.inputs import Input, InputKind, InputState, Mode
 from outlast.store.sessions import SessionRow
 from outlast.store.spill import unpack_object
 from outlast.store.tasks import Task
-from outlast.store.turns import TurnRow
 
 WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
 
@@ -46,39 +46,65 @@ class Services:
 class Turn:
     """One stretch of agent work. The handle holds nothing: ask again after a restart and get the same answer."""
 
-    def __init__(self, services: Services, session_id: SessionId, agent: str, turn_id: TurnId) -> None:
+    def __init__(
+        self,
+        services: Services,
+        session_id: SessionId,
+        agent: str,
+        turn_id: TurnId,
+        *,
+        ending: Subscription | None = None,
+    ) -> None:
         self.id = turn_id
         self.session_id = session_id
         self._services = services
         self._agent = agent
+        self._ending = ending
+        """Subscribed before the turn could end: then there is nothing to look for before the first signal."""
 
     async def outcome(self, *, wait: float | None = None) -> Outcome:
         """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
-        ending = self._services.signals.subscribe(end_topic(self.id))
-        row = await self._row()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(wait):
-                while not row.is_over:
-                    await ending.wait()
-                    row = await self._row()
-        # What stands in the log is told whatever the time limit.
-        outcome = await self._read(after=row.first_event - 1)
-        if outcome.state == "completed":
-            outcome.output = self._services.typed_output(self._agent, outcome.output)
-        return outcome
+        return (await self.fold(wait=wait)).outcome
 
-    async def _read(self, after: int) -> Outcome:
-        fold = OutcomeFold(self.id)
-        services = self._services
-        async with EventStream(
-            reader(services), services.signals, self.session_id, after=after, is_following=False
-        ) as stream:
-            async for event in stream:
+    async def fold(self, *, wait: float | None = None) -> OutcomeFold:
+        """The fold of the turn's events up to its end, or up to what stands in the log when the time is over."""
+        until = None if wait is None else monotonic() + wait
+        fold, position = OutcomeFold(self.id), None
+        ending, self._ending = self._ending, None
+        is_fresh = ending is not None
+        ending = ending or self._services.signals.subscribe(end_topic(self.id))
+        while not fold.outcome.is_over:
+            left = _left(until)
+            if is_fresh or position is not None:
+                await ending.wait(RECHECK_SECONDS if left is None else min(RECHECK_SECONDS, left))
+            position = await self._add(fold, position)
+            if left == 0:
+                break
+        if fold.outcome.state == "completed":
+            fold.outcome.output = self._services.typed_output(self._agent, fold.outcome.output)
+        return fold
+
+    async def _add(self, fold: OutcomeFold, after: int | None) -> int:
+        """Fold what the log has of the turn after a position, from its first event if None; gives the new position."""
+
+        def page(connection: sa.Connection, after: int | None) -> tuple[int, list[Event]]:
+            if after is None:
+                row = turns.get(connection, self.id)
+                if row is None or row.session_id != self.session_id:
+                    raise NotFound("There is no such turn.", id=self.id)
+                after = row.first_event - 1
+            return after, events.page(connection, self.session_id, after)
+
+        while True:
+            after, found = await self._services.database.read(partial(page, after=after))
+            for event in found:
+                after = event.number or after
                 if event.turn_id == self.id:
                     fold.add(await self._whole(event))
-                    if event.is_terminal:
-                        break
-        return fold.outcome
+                if event.turn_id == self.id and event.is_terminal:
+                    return after
+            if len(found) < events.PAGE:
+                return after
 
     async def _whole(self, event: Event) -> Event:
         if "call_id" not in event.data:
@@ -86,22 +112,20 @@ class Turn:
         data = await unpack_object(self._services.files, event.data)
         return Event(event.session_id, event.number, event.type, event.at, data, event.turn_id)
 
-    async def _row(self) -> TurnRow:
-        row = await self._services.database.read(lambda connection: turns.get(connection, self.id))
-        if row is None or row.session_id != self.session_id:
-            raise NotFound("There is no such turn.", id=self.id)
-        return row
-
 
 class Sent:
     """A message that was accepted: it is kept from now on, whatever happens."""
 
-    def __init__(self, session: "Session", accepted: inbox.Accepted, signals: Signals) -> None:
+    def __init__(self, session: "Session", accepted: inbox.Accepted, services: Services) -> None:
         self.input = accepted.input
         self.place = accepted.place
         self.is_repeat = accepted.is_repeat
         self._session = session
-        self._signals = signals
+        self._signals = services.signals
+        self._started: Turn | None = None
+        if accepted.turn_id is not None and not accepted.is_repeat:
+            ending = services.signals.subscribe(end_topic(accepted.turn_id))
+            self._started = Turn(services, session.id, session.agent, accepted.turn_id, ending=ending)
 
     async def turn(self) -> Turn:
         """The turn in which the model sees this message; waits until it is delivered."""
@@ -116,18 +140,22 @@ class Sent:
 
     async def outcome(self, *, wait: float | None = None) -> Outcome:
         """What that turn came to, after at most `wait` seconds in all; `queued` while the message still waits."""
-        loop = asyncio.get_running_loop()
-        until = None if wait is None else loop.time() + wait
-        found = await self._session.input(self.input.id)
-        if found.turn_id is None:
-            try:
-                async with asyncio.timeout_at(until):
-                    found_in = await self.turn()
-            except TimeoutError:
+        until = None if wait is None else monotonic() + wait
+        if self._started is not None:
+            fold = await self._started.fold(wait=wait)
+            if self.input.id in fold.delivered:
+                return fold.outcome
+            if not fold.outcome.is_over:
                 return Outcome()
-        else:
-            found_in = self._session.turn(found.turn_id)
-        return await found_in.outcome(wait=None if until is None else max(0.0, until - loop.time()))
+        found = await self._session.input(self.input.id)
+        if found.turn_id is not None:
+            return await self._session.turn(found.turn_id).outcome(wait=_left(until))
+        try:
+            async with asyncio.timeout(_left(until)):
+                found_in = await self.turn()
+        except TimeoutError:
+            return Outcome()
+        return await found_in.outcome(wait=_left(until))
 
 
 class Session:
@@ -172,7 +200,7 @@ class Session:
             ),
             name="accept",
         )
-        return Sent(self, accepted, self._services.signals)
+        return Sent(self, accepted, self._services)
 
     async def ask(self, text: str, *, wait: float | None = None, **options: Any) -> Outcome:
         """Send, wait until the session has settled, and give the outcome of its last turn."""
@@ -307,6 +335,10 @@ class Session:
         if row is None:
             raise NotFound("There is no such session.", id=self.id)
         return row
+
+
+def _left(until: float | None) -> float | None:
+    return None if until is None else max(0.0, until - monotonic())
 
 
 def reader(services: Services, owner_id: str | None = None) -> Any:

@@ -6,6 +6,7 @@ Events and work go into the same commit as the state they tell of; signals are s
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -68,7 +69,7 @@ class LockedSession:
 
     def __init__(self, row: dict[Any, Any]) -> None:
         self._row = row
-        self.has_changed = False
+        self.changes: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -78,11 +79,7 @@ class LockedSession:
 
     def set(self, **values: Any) -> None:
         self._row.update(values)
-        self.has_changed = True
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {name: self._row[name] for name in _CHANGING}
+        self.changes.update(values)
 
     def next(self, counter: str, by: int = 1) -> int:
         """The next number of a counter column of this session."""
@@ -155,22 +152,19 @@ class Unit:
         if self.committed.work:
             outbox.enqueue(self, self.committed.work)
         for session_id, session in self._locked.items():
-            if session.has_changed:
-                session.set(updated_at=self.now_us)
-                self.connection.execute(_UPDATE_SESSION, {"key": session_id, **session.values})
+            if session.changes:
+                values = {**session.changes, "updated_at": self.now_us}
+                self.connection.execute(_update_session(tuple(values)), {"key": session_id, **values})
         if self._rows:
             self.connection.execute(_INSERT_EVENTS, self._rows)
 
 
 _LOCK = sa.select(tables.sessions).where(tables.sessions.c.id == sa.bindparam("id")).with_for_update()
 _LOCK_OWNED = _LOCK.where(tables.sessions.c.owner_id == sa.bindparam("owner"))
-# One statement whatever changed: the row is locked, and a statement that is always the same is compiled once.
-_CHANGING = tuple(
-    column.name for column in tables.sessions.c if column.name not in ("id", "owner_id", "parent_id", "created_at")
-)
-_UPDATE_SESSION = (
-    sa.update(tables.sessions)
-    .where(tables.sessions.c.id == sa.bindparam("key"))
-    .values({name: sa.bindparam(name) for name in _CHANGING})
-)
 _INSERT_EVENTS = sa.insert(tables.events)
+
+
+@cache
+def _update_session(names: tuple[str, ...]) -> sa.Update:
+    update = sa.update(tables.sessions).where(tables.sessions.c.id == sa.bindparam("key"))
+    return update.values({name: sa.bindparam(name) for name in names})
