@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import ModelRequest, ToolReturnPart
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolReturnPart
+from pydantic_ai.models import ModelRequestContext
 
+from outlast import Session
 from outlast.events.signals import RECHECK_SECONDS
 from outlast.store.database import Database, Moment
-from outlast.testing import call, gate
+from outlast.testing import ScriptedModel, call, error, gate, text
 from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime
+from tests.support.runtime import Runtime, event_types, events_of, wait_for_event
 
 
 class HeldCommit:
@@ -113,6 +117,76 @@ async def test_a_call_is_answered_once_when_stop_meets_its_answer(
     parts = [part for message in history if isinstance(message, ModelRequest) for part in message.parts]
     answers = [(part.tool_call_id, part.content) for part in parts if isinstance(part, ToolReturnPart)]
     assert answers == [("Elbe", "Elbe: 2.4 m"), ("Oder", "Oder: 2.4 m")]
+
+
+async def log_and_history(session: Session) -> tuple[str, str]:
+    """The text as readers of the log have it in the end, and as it stands in history."""
+    told = [event.data["text"] for event in await events_of(session, "part.delta")]
+    parts = [part for message in await session.history() for part in message.parts]
+    return "".join(told), "".join(part.content for part in parts if isinstance(part, TextPart))
+
+
+class Slow(AbstractCapability[Any]):
+    """A capability of the agent that takes its time with a response that has arrived."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        await self._checkpoint()
+        return response
+
+
+async def test_log_and_history_agree_when_stop_meets_the_end_of_a_response(tmp_path: Path) -> None:
+    """D5: a response that was told to its last word and not stored yet is kept or dropped, the same in both."""
+    arrived = Checkpoint()
+    agent = Agent(ScriptedModel(["The river is high."]), capabilities=[Slow(arrived)])
+    async with Runtime(tmp_path / "app.db")(agent=agent) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("How high is the river?")
+        await arrived.reached()
+        await wait_for_event(session, "part.ended")
+        outcome = await session.stop()
+        told, stored = await log_and_history(session)
+
+    assert outcome is not None
+    assert outcome.state == "stopped"
+    assert told == stored == outcome.text
+
+
+async def test_log_and_history_agree_when_stop_meets_a_response_that_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D5: what a failing model had said is dropped although the run is cancelled before that is committed."""
+    flush, begun, failing = HeldCommit("flush"), Checkpoint(), Checkpoint()
+    said = [text("The river "), gate(begun), text("is "), gate(failing), error(503)]
+    async with Runtime(tmp_path / "app.db")([said, "The river is high."]) as outlast:
+        notice = HeldNotice(outlast.database, monkeypatch)
+        outlast.database.watcher = flush.watch
+        session = await outlast.sessions.create()
+        await session.send("How high is the river?")
+        await begun.reached()
+        await wait_for_event(session, "part.delta")
+        notice.begin()
+        stopping = asyncio.create_task(session.stop())
+        await notice.reached()
+        flush.arm()
+        begun.open()
+        await flush.held()
+        failing.open()
+        await turns_of_the_loop()
+        await notice.release()
+        flush.release()
+        outcome = await stopping
+        told, stored = await log_and_history(session)
+        types = await event_types(session)
+
+    assert outcome is not None
+    assert (outcome.state, outcome.text) == ("stopped", "")
+    assert told == stored == ""
+    assert types.count("part.started") == types.count("part.ended")
 
 
 async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path) -> None:

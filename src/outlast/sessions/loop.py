@@ -129,7 +129,7 @@ class TurnRun:
                 raise
             return await self._finish("")
         finally:
-            self.partial = _interrupted_response(running)
+            self.partial = _last_response(running)
 
     def _feed(self, waiting: Sequence[Input]) -> tuple[list[ModelMessage] | None, str | None, ModelResponse | None]:
         """What pydantic-ai is given: history, a prompt, or a committed final response that need not be asked again."""
@@ -252,7 +252,8 @@ class TurnRun:
 
     async def _stream_response(self, running: Any, node: Any, *, is_replay: bool) -> None:
         self.responses += 1
-        self.response = ResponseLog(self.log, f"{self.claim.fence.attempt}.{self.responses}")
+        response = ResponseLog(self.log, f"{self.claim.fence.attempt}.{self.responses}")
+        self.response = None if is_replay else response
         seconds = self.policy.idle_timeout.total_seconds()
         slack = seconds / 100
         loop = asyncio.get_running_loop()
@@ -264,7 +265,7 @@ class TurnRun:
                     if (idle.when() or 0) < loop.time() + seconds:
                         idle.reschedule(loop.time() + seconds + slack)
                     if not is_replay:
-                        self.response.take(event)
+                        response.take(event)
         except TimeoutError as exc:
             if idle.expired():
                 raise failure.idle(seconds) from exc
@@ -404,15 +405,16 @@ class TurnRun:
                     )
                 ],
             )
+            self.response = None
 
-        self.response = None
+        self.partial = None
         self.log.discard_parts()
         await self.log.commit("drop", drop)
 
 
-def _interrupted_response(running: Any) -> ModelResponse | None:
+def _last_response(running: Any) -> ModelResponse | None:
     if running is None:
         return None
     said = running.all_messages()
     last = said[-1] if said else None
-    return last if isinstance(last, ModelResponse) and last.state == "interrupted" else None
+    return last if isinstance(last, ModelResponse) else None

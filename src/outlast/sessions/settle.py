@@ -16,7 +16,12 @@ async def keep_partial(run: TurnRun) -> None:
     """What the model had said so far stays; calls it had not finished asking for never ran and are left out."""
     run.take_written()
     partial, streaming = run.partial, run.response
-    if partial is None or streaming is None:
+    if streaming is None:
+        return
+    if partial is None:
+        # Nobody has the response: the run was cancelled between its last word and its end, or while dropping it.
+        if streaming.parts:
+            await run.drop_partial("stopped")
         return
     streaming.end_all()
     said = [part for part in partial.parts if not isinstance(part, ToolCallPart) and _says_something(part)]
