@@ -170,7 +170,7 @@ class Outlast(Generic[DepsT, OutputT]):
         settings = self.settings
         threads = CallThreads(settings.thread_limit, thread_name_prefix="outlast-tool")
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)
-        host = AgentHost(self._agent, self._deps, self._models)
+        host = AgentHost(self._agent, self._deps, self._models, call_deadline=settings.call_deadline)
         stack.push_async_callback(host.close)
         secrets, worker_id, viewer = Secrets(), ids.worker_id(), Viewer(files)
         parked = ParkedCalls(database, signals, viewer, limits=self._limits(), abandon_after=settings.abandon_after)

@@ -20,7 +20,7 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 # These may import anything; only what wires the parts together, and what lies outside it, may import them.
-FREE = {"observe", "testing"}
+FREE = {"observe", "testing", "toolkit"}
 
 # The package itself offers the public names, so to import from it is to import the runtime.
 PUBLIC = ""

@@ -186,7 +186,7 @@ class Attempt:
         while True:
             answered = run.usage.requests
             try:
-                step = await run.run(host.agent, deps, self._model(host), waiting)
+                step = await run.run(host, deps, self._model(host), waiting)
             except Exception as exc:
                 if run.usage.requests > answered:
                     retries = 0

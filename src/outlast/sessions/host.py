@@ -1,17 +1,20 @@
 """An agent with what it needs on a worker: its dependencies per turn, its toolsets opened once."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import structlog
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ToolDefinition
 from pydantic_ai.models import Model
 
+from outlast.calls.mcp_calls import connect
 from outlast.ids import SessionId, TurnId
 from outlast.sessions.lease import DepsLease
+from outlast.tools.size import warn_if_large
 
 log = structlog.get_logger("outlast.turns")
 
@@ -31,8 +34,17 @@ DepsFactory = Callable[[TurnContext], AbstractAsyncContextManager[Any]]
 class AgentHost:
     """An agent with what it needs on this worker: entered once, left when the worker leaves."""
 
-    def __init__(self, agent: Agent[Any, Any], deps: DepsFactory | None, models: Mapping[str, Model | str]) -> None:
+    def __init__(
+        self,
+        agent: Agent[Any, Any],
+        deps: DepsFactory | None,
+        models: Mapping[str, Model | str],
+        *,
+        call_deadline: timedelta = timedelta(hours=24),
+    ) -> None:
         self.agent = agent
+        self._deadline = call_deadline
+        self._is_measured = False
         self.models = models
         self._deps = deps
         self._entering = asyncio.Lock()
@@ -43,11 +55,19 @@ class AgentHost:
         """The dependencies of one turn or task, not opened yet."""
         return DepsLease(None if self._deps is None else self._deps(context))
 
+    def measure_tools(self, tools: Sequence[ToolDefinition]) -> None:
+        """Warn once when what the agent offers to the model is very large."""
+        if not self._is_measured:
+            self._is_measured = True
+            warn_if_large(tools)
+
     async def enter(self) -> None:
         """Open the agent's toolsets and MCP servers, once; one keeper enters and leaves them."""
         async with self._entering:
             if self._keeper is not None and not self._keeper.done():
                 return
+            for toolset in self.agent.toolsets:
+                connect(toolset, self._deadline)
             ready = asyncio.get_running_loop().create_future()
             self._keeper = asyncio.create_task(self._keep(ready), name="agent keeper")
             await ready

@@ -37,6 +37,7 @@ from outlast.events.outcome import Usage
 from outlast.events.types import EventType
 from outlast.sessions import failure, history, prompt, turn
 from outlast.sessions.due import due_at_boundary, due_at_start
+from outlast.sessions.host import AgentHost
 from outlast.sessions.model_hook import ModelHook
 from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.response_log import ResponseLog
@@ -95,7 +96,7 @@ class TurnRun:
     partial: ModelResponse | None = None
     usage: Usage = field(default_factory=Usage)
 
-    async def run(self, agent: Agent[Any, Any], deps: Any, model: Model | str | None, waiting: Sequence[Input]) -> Step:
+    async def run(self, host: AgentHost, deps: Any, model: Model | str | None, waiting: Sequence[Input]) -> Step:
         """Run the agent from the committed history until it ends or is interrupted."""
         given, user_prompt, committed = self._feed(waiting)
         if given is None:
@@ -107,13 +108,14 @@ class TurnRun:
             lambda data: self.log.add(EventType.HISTORY_COMPACTED, data),
             committed,
             self.is_too_long,
+            measure_tools=host.measure_tools,
         )
         self.is_too_long = False
         self.partial = None
         running: Any = None
         try:
             with Agent.using_thread_executor(self.threads):
-                async with agent.iter(
+                async with host.agent.iter(
                     user_prompt,
                     message_history=given,
                     deps=deps,
@@ -125,7 +127,7 @@ class TurnRun:
                     is_replay = committed is not None or bool(history.open_calls(given))
                     return await self._nodes(running, user_prompt, is_replay=is_replay)
         except UnexpectedModelBehavior:
-            if agent.output_type is not str or not self.has_fallen_silent or self._closing_line("") is None:
+            if host.agent.output_type is not str or not self.has_fallen_silent or self._closing_line("") is None:
                 raise
             return await self._finish("")
         finally:

@@ -1,10 +1,10 @@
 """The per-run capability around model requests: a committed response is not asked for again, history is fitted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pydantic_ai import RunContext
+from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import ModelRequestContext
@@ -25,6 +25,7 @@ class ModelHook(AbstractCapability[Any]):
     committed: ModelResponse | None = None
     is_forced: bool = False
     cut: frozenset[str] = field(default_factory=frozenset[str])
+    measure_tools: Callable[[Sequence[ToolDefinition]], None] = lambda tools: None
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
@@ -38,6 +39,7 @@ class ModelHook(AbstractCapability[Any]):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
+        self.measure_tools(request_context.model_request_parameters.function_tools)
         window = self.window or request_context.model.context_window
         if window is None and not self.is_forced:
             return request_context

@@ -138,6 +138,7 @@ class TurnCalls:
                 progress=channel.last_progress,
                 progress_seconds=_seconds(hints.progress_deadline),
                 deadline_at=unit.now + timedelta(seconds=remaining),
+                ran_for=deadline - timedelta(seconds=remaining),
             )
             service.make(unit, fence.session_id, new, worker_id=self._shop.worker_id)
             return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -117,6 +117,8 @@ class NewTask:
     progress_seconds: float | None = None
     deadline_at: datetime | None = None
     is_cancel_requested: bool = False
+    ran_for: timedelta = timedelta()
+    """How long the work had been running when it became a task."""
 
 
 def from_row(row: sa.RowMapping) -> Task:
@@ -247,7 +249,7 @@ def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: Worke
             "deadline_at": None if new.deadline_at is None else to_microseconds(new.deadline_at),
             "cancel_requested_at": unit.now_us if new.is_cancel_requested else None,
             "created_at": unit.now_us,
-            "started_at": unit.now_us,
+            "started_at": to_microseconds(unit.now - new.ran_for),
         },
     )
     task = get(unit.connection, new.id)
