@@ -1,17 +1,17 @@
 """`python -m bench [NAME ...]`: run benchmarks, print what they found, write `bench/results/<id>.json`."""
 
-import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from bench import m2_turns
+from bench import m2_turns, m8_append
 from bench.measure import Report
 
-BENCHMARKS: Mapping[str, Callable[[], Awaitable[Report]]] = {
+BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m2_turns.ID: m2_turns.run,
+    m8_append.ID: m8_append.run,
 }
 
 
@@ -23,14 +23,10 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     console = Console(width=120)
     for name in names:
-        report = asyncio.run(_run(BENCHMARKS[name]))
+        report = BENCHMARKS[name]()
         show(console, report)
         report.write()
     return 0
-
-
-async def _run(benchmark: Callable[[], Awaitable[Report]]) -> Report:
-    return await benchmark()
 
 
 def show(console: Console, report: Report) -> None:

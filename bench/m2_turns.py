@@ -1,5 +1,6 @@
 """M2: a durable turn against the same agent without Outlast, one at a time and many at once."""
 
+import asyncio
 import tempfile
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -20,7 +21,11 @@ _ROUNDS = 7
 _WARM_UP = 20
 
 
-async def run() -> Report:
+def run() -> Report:
+    return asyncio.run(_measure())
+
+
+async def _measure() -> Report:
     report = Report(
         ID,
         "turns: 2 model requests, 1 tool, 10 text deltas; durable through the public API / bare agent.iter()",

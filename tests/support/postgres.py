@@ -30,14 +30,10 @@ BINARIES = _installed_binaries()
 # PostgreSQL refuses to run as root; this account exists everywhere and owns nothing.
 UNPRIVILEGED = "nobody"
 
-# The data is thrown away, so nothing has to reach the disk.
-SETTINGS = {
-    "listen_addresses": "",
-    "fsync": "off",
-    "full_page_writes": "off",
-    "max_connections": "200",
-    "autovacuum": "off",
-}
+SETTINGS = {"listen_addresses": "", "max_connections": "200"}
+
+# The data of tests is thrown away, so nothing has to reach the disk.
+THROW_AWAY = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off"}
 
 
 @dataclass(frozen=True)
@@ -85,19 +81,21 @@ def postgres_version() -> str:
 
 
 @contextmanager
-def running_postgres() -> Generator[PostgresServer]:
-    """Start a server in a new temporary folder; afterwards neither process nor folder is left."""
+def running_postgres(*, is_durable: bool = False) -> Generator[PostgresServer]:
+    """Start a server in a new temporary folder; afterwards neither process nor folder is left.
+
+    A durable one keeps the server's own defaults for what must reach the disk.
+    """
     # Not below pytest's own folder: that is private to its user, and too long for a socket path.
     folder = Path(tempfile.mkdtemp(prefix="outlast-pg-"))
     try:
         user = _unprivileged_user(folder)
         binaries = _reachable_binaries(folder, user)
         data = folder / "data"
+        settings = {**SETTINGS, **({} if is_durable else THROW_AWAY), "unix_socket_directories": str(folder)}
         _run(user, binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
         with (data / "postgresql.conf").open("a") as configuration:
-            configuration.writelines(
-                f"{key} = '{value}'\n" for key, value in {**SETTINGS, "unix_socket_directories": str(folder)}.items()
-            )
+            configuration.writelines(f"{key} = '{value}'\n" for key, value in settings.items())
         _run(user, binaries / "pg_ctl", "-D", data, "-l", folder / "server.log", "-w", "start")
         try:
             yield from _connected(folder)
