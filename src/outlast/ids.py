@@ -1,6 +1,7 @@
 """Typed ids. An id begins with its noun and sorts by the time it was made."""
 
 import os
+import threading
 import time
 from typing import NewType
 
@@ -14,9 +15,22 @@ OwnerId = NewType("OwnerId", str)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
+_making = threading.Lock()
+_last = 0
+
+
 def _make(prefix: str) -> str:
-    """48 bits of milliseconds, then 80 random bits, in base 32: unguessable, and sorted by time."""
-    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
+    """48 bits of milliseconds, then 80 random bits, in base 32: unguessable, and sorted by time.
+
+    Within a process each is greater than the one before, also within a millisecond or when the clock is set back:
+    what waits in the order of ids waits in the order in which it came.
+    """
+    global _last
+    with _making:
+        number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
+        if number <= _last:
+            number = _last + 1 + int.from_bytes(os.urandom(8))
+        _last = number
     digits = [_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5)]
     return f"{prefix}_{''.join(digits)}"
 

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 import structlog
 
-from outlast.errors import AttemptLost, StoreUnavailable
+from outlast.errors import StoreUnavailable
 from outlast.ids import TaskId, TurnId, is_task
 from outlast.sessions import turn
 from outlast.sessions.attempt import Attempt, Cause, Workshop
 from outlast.sessions.host import TurnContext
-from outlast.store import events
+from outlast.store import events, turns
+from outlast.store.database import persistently
+from outlast.store.turns import Disposition, TurnState
 from outlast.store.unit import Unit, Work
 from outlast.tasks import service
 from outlast.tasks.rerun import run_again
@@ -37,6 +40,7 @@ class Worker:
     def __init__(self, workshop: Workshop) -> None:
         self.workshop = workshop
         self._attempts: dict[str, Attempt] = {}
+        self._claimed: dict[str, Attempt] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -44,11 +48,14 @@ class Worker:
         return len(self._running)
 
     def begin(self, work: Work) -> asyncio.Task[None] | None:
-        """Start an attempt of a turn or a task, unless one of it already runs here. It claims what is not claimed."""
+        """Start an attempt of a turn or a task, unless one of it already runs here. It claims what is not claimed.
+
+        A claim is never dropped: while an earlier attempt of the turn still runs here, it is taken up after it.
+        """
+        if isinstance(work.claim, turn.Claim):
+            self._claimed[work.id] = Attempt(self.workshop, work.claim)
         if work.id in self._running:
             return None
-        if isinstance(work.claim, turn.Claim):
-            self._attempts[work.id] = Attempt(self.workshop, work.claim)
         attempt = self._run_again(TaskId(work.id)) if is_task(work.id) else self._attempt(TurnId(work.id))
         running = asyncio.create_task(attempt, name=f"attempt {work.id}")
         self._running[work.id] = running
@@ -72,21 +79,29 @@ class Worker:
 
     async def _attempt(self, turn_id: TurnId) -> None:
         try:
-            attempt = self._attempts.get(turn_id)
-            if attempt is None:
-                claim = await self._claim(turn_id)
-                if claim is None:
-                    return
-                attempt = self._attempts[turn_id] = Attempt(self.workshop, claim)
-                attempt.look()
-            await attempt.run()
-            if attempt.has_many_deltas:
-                await self._fold(attempt.claim)
+            attempt = self._claimed.pop(turn_id, None) or await self._claim(turn_id)
+            while attempt is not None:
+                self._attempts[turn_id] = attempt
+                is_broken = await self._run(attempt)
+                # The turn may have been given back and claimed again while its attempt ran here.
+                attempt = self._claimed.pop(turn_id, None) or (await self._claim(turn_id) if is_broken else None)
         except Exception:
-            log.exception("an attempt ended unexpectedly", turn_id=turn_id)
+            log.exception("a turn could not be brought to an end", turn_id=turn_id)
         finally:
             self._attempts.pop(turn_id, None)
             self._running.pop(turn_id, None)
+
+    async def _run(self, attempt: Attempt) -> bool:
+        """True when the attempt broke down and its turn was given back."""
+        fence = attempt.claim.fence
+        try:
+            await attempt.run()
+        except Exception:
+            log.exception("an attempt ended unexpectedly", turn_id=fence.turn_id, attempt=fence.attempt)
+            return await self._give_back(fence)
+        if attempt.has_many_deltas:
+            await self._fold(attempt.claim)
+        return False
 
     async def _run_again(self, task_id: TaskId) -> None:
         """Another attempt of a task whose worker died; from the claim on, its end is told by the task."""
@@ -107,26 +122,44 @@ class Worker:
         finally:
             self._running.pop(task_id, None)
 
-    async def _claim(self, turn_id: TurnId) -> turn.Claim | None:
-        wait = 0.02
-        while True:
-            try:
-                return await self.workshop.database.transaction(
-                    lambda unit: turn.claim(unit, turn_id, self.workshop.worker_id), name="claim"
-                )
-            except StoreUnavailable as exc:
-                if exc.details.get("is_closed"):
-                    return None
-                await asyncio.sleep(wait)
-                wait = min(wait * 2, 1.0)
+    async def _claim(self, turn_id: TurnId) -> Attempt | None:
+        shop = self.workshop
+        try:
+            claim = await persistently(
+                lambda: shop.database.transaction(lambda unit: turn.claim(unit, turn_id, shop.worker_id), name="claim")
+            )
+        except StoreUnavailable:
+            return None  # closed: whoever opens the database next finds the turn
+        if claim is None:
+            return None
+        attempt = Attempt(shop, claim)
+        attempt.look()
+        return attempt
+
+    async def _give_back(self, fence: turn.Fence) -> bool:
+        """After an end that nobody foresaw: no reader may hang on a turn that nothing runs. False: not ours to give."""
+
+        def give_back(unit: Unit) -> bool:
+            unit.lock(fence.session_id)
+            row = turns.get(unit.connection, fence.turn_id)
+            if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
+                return False
+            return turn.requeue(unit, row, has_crashed=True) is Disposition.MOVED
+
+        try:
+            return await persistently(lambda: self.workshop.database.transaction(give_back, name="give_back"))
+        except StoreUnavailable:
+            return False  # closed: whoever opens the database next finds the turn
 
     async def _fold(self, claim: turn.Claim) -> None:
         """The text of a turn that ended is kept in a few rows; readers in the middle get just the rest."""
         fence = claim.fence
+        after: int | None = claim.turn.first_event
         try:
-            await self.workshop.database.transaction(
-                lambda unit: events.fold_parts(unit, fence.session_id, fence.turn_id, after=claim.turn.first_event),
-                name="fold",
-            )
-        except (StoreUnavailable, AttemptLost) as exc:
+            while after is not None:
+                after = await self.workshop.database.transaction(
+                    partial(events.fold_parts, session_id=fence.session_id, turn_id=fence.turn_id, after=after),
+                    name="fold",
+                )
+        except StoreUnavailable as exc:
             log.info("folding left for later", turn_id=fence.turn_id, error=str(exc))

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from pydantic_core import to_json
+
 from outlast.events.event import Event
 
 _MOST_DELTAS = 512
-_MOST_CHARACTERS = 64 * 1024
+_MOST_BYTES = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,15 @@ def cut(event: Event, after: int) -> Event:
 
 def _bounded(part: Iterable[Event]) -> Iterator[list[Event]]:
     group: list[Event] = []
-    size = 0
+    size = count = 0
     for event in part:
-        length = len(event.data["text"])
-        if group and (len(group) >= _MOST_DELTAS or size + length > _MOST_CHARACTERS):
+        length = len(to_json(event.data["text"]))
+        if group and (count + len(_marks(event)) > _MOST_DELTAS or size + length > _MOST_BYTES):
             yield group
-            group, size = [], 0
+            group, size, count = [], 0, 0
         group.append(event)
         size += length
+        count += len(_marks(event))
     if group:
         yield group
 

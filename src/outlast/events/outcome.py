@@ -66,17 +66,29 @@ class Outcome:
 
 
 class OutcomeFold:
-    """Takes a turn's events one by one; `outcome` is right after each."""
+    """Takes a turn's events one by one; `outcome` is right after each.
+
+    It also takes a log whose beginning is no longer kept: what is missing is missing from the outcome.
+    """
 
     def __init__(self, turn_id: TurnId) -> None:
-        self.outcome = Outcome(turn_id)
+        self._outcome = Outcome(turn_id)
+        self._closing_line: str | None = None
         self.delivered: set[str] = set()
         """The ids of the inputs that the model saw in this turn."""
         self._parts: dict[str, tuple[str, list[str]]] = {}
         self._calls: dict[str, CallOutcome] = {}
 
+    @property
+    def outcome(self) -> Outcome:
+        outcome = self._outcome
+        outcome.text = self._closing_line or self._joined("text")
+        outcome.reasoning = self._joined("reasoning")
+        outcome.calls = list(self._calls.values())
+        return outcome
+
     def add(self, event: Event) -> None:
-        data, outcome = event.data, self.outcome
+        data, outcome = event.data, self._outcome
         match event.type:
             case EventType.TURN_STARTED | EventType.TURN_RESUMED:
                 outcome.state = "running"
@@ -87,7 +99,7 @@ class OutcomeFold:
             case EventType.PART_STARTED:
                 self._start_part(data)
             case EventType.PART_DELTA:
-                self._parts[data["part"]][1].append(data["text"])
+                self._parts.setdefault(data["part"], ("unknown", []))[1].append(data["text"])
             case EventType.RESPONSE_COMPLETED:
                 outcome.usage.add(data["usage"])
             case EventType.RESPONSE_DROPPED:
@@ -101,6 +113,7 @@ class OutcomeFold:
                 call.result = data["part"].get("content")
             case EventType.TURN_COMPLETED:
                 outcome.state, outcome.output = "completed", data.get("output")
+                self._closing_line = data.get("text")
             case EventType.TURN_FAILED:
                 outcome.state = "failed"
                 outcome.error = {key: value for key, value in data.items() if key != "usage"}
@@ -108,7 +121,6 @@ class OutcomeFold:
                 outcome.state = "stopped"
             case _:
                 return
-        self._refresh(data)
 
     def _start_part(self, data: dict[str, Any]) -> None:
         response = data["part"].rpartition(".")[0]
@@ -122,13 +134,8 @@ class OutcomeFold:
         for part in parts:
             self._parts.pop(part, None)
 
-    def _refresh(self, data: dict[str, Any]) -> None:
-        outcome = self.outcome
-        outcome.text = "".join("".join(texts) for kind, texts in self._parts.values() if kind == "text")
-        outcome.reasoning = "".join("".join(texts) for kind, texts in self._parts.values() if kind == "reasoning")
-        outcome.calls = list(self._calls.values())
-        if outcome.state == "completed" and data.get("text"):
-            outcome.text = data["text"]
+    def _joined(self, wanted: str) -> str:
+        return "".join("".join(texts) for kind, texts in self._parts.values() if kind == wanted)
 
 
 def fold_outcome(turn_id: TurnId, events: Iterable[Event]) -> Outcome:

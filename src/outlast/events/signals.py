@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
-from weakref import WeakSet
+from weakref import ref
 
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 
@@ -68,13 +68,22 @@ class LocalSignals:
     """Within this process, on its event loop."""
 
     def __init__(self) -> None:
-        self._by_topic: dict[str, WeakSet[Subscription]] = {}
+        self._by_topic: dict[str, set[ref[Subscription]]] = {}
         self._watchers: dict[str, set[Callable[[], None]]] = {}
 
     def subscribe(self, *topics: str) -> Subscription:
         subscription = Subscription()
+
+        def forget(gone: ref[Subscription]) -> None:
+            for topic in topics:
+                held = self._by_topic.get(topic, set())
+                held.discard(gone)
+                if not held:
+                    self._by_topic.pop(topic, None)
+
+        known = ref(subscription, forget)
         for topic in topics:
-            self._by_topic.setdefault(topic, WeakSet()).add(subscription)
+            self._by_topic.setdefault(topic, set()).add(known)
         return subscription
 
     def watch(self, topic: str, look: Callable[[], None]) -> Callable[[], None]:
@@ -92,11 +101,7 @@ class LocalSignals:
         for topic in topics:
             for look in tuple(self._watchers.get(topic, ())):
                 look()
-            found = self._by_topic.get(topic)
-            if found is None:
-                continue
-            if not found:
-                del self._by_topic[topic]
-                continue
-            for subscription in found:
-                subscription.notify()
+            for each in tuple(self._by_topic.get(topic, ())):
+                subscription = each()
+                if subscription is not None:
+                    subscription.notify()

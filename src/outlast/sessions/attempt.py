@@ -1,10 +1,10 @@
 """One attempt of a turn: claim it, run it, and bring it to a truthful end whatever happens to it."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 import structlog
@@ -32,7 +32,7 @@ from outlast.sessions.turn_calls import CallShop, TurnCalls
 from outlast.sessions.turn_log import TurnLog
 from outlast.sessions.usage import usage_of
 from outlast.store import events, inputs, tasks, turns
-from outlast.store.database import Database
+from outlast.store.database import Database, persistently
 from outlast.store.files import FileStore
 from outlast.store.inputs import Input
 from outlast.store.spill import unpack_object
@@ -43,6 +43,7 @@ from outlast.tasks import service
 from outlast.tasks.parked import Owned
 from outlast.tools.redact import Secrets
 
+T = TypeVar("T")
 log = structlog.get_logger("outlast.turns")
 
 
@@ -145,7 +146,7 @@ class Attempt:
         fence = self.claim.fence
         while True:
             await self._asked.wait()
-            row = await self._shop.database.read(lambda connection: turns.get(connection, fence.turn_id))
+            row = await self._read(lambda connection: turns.get(connection, fence.turn_id))
             if row is not None and row.attempt == fence.attempt and row.is_over:
                 return
             if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
@@ -221,7 +222,7 @@ class Attempt:
     async def _load(self) -> TurnRun:
         claim, shop = self.claim, self._shop
         fence = claim.fence
-        entries = await history.load(shop.database, shop.files, fence.session_id)
+        entries = await persistently(lambda: history.load(shop.database, shop.files, fence.session_id))
         own_from = next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
         messages = [each.message for each in entries]
         book = OpenCallBook()
@@ -258,22 +259,26 @@ class Attempt:
             return [each for each in found if each is not None]
 
         open_now = history.open_calls(messages)
-        logged = await self._shop.database.read(read)
+        logged = await self._read(read)
         whole = [
             Event(
                 each.session_id,
                 each.number,
                 each.type,
                 each.at,
-                await unpack_object(self._shop.files, each.data),
+                await persistently(lambda each=each: unpack_object(self._shop.files, each.data)),
             )
             for each in logged
         ]
-        return read_book(messages, whole, await self._shop.database.read(parked))
+        return read_book(messages, whole, await self._read(parked))
 
     async def _waiting(self) -> list[Input]:
         session_id = self.claim.fence.session_id
-        return await self._shop.database.read(lambda connection: inputs.waiting(connection, session_id))
+        return await self._read(lambda connection: inputs.waiting(connection, session_id))
+
+    async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
+        """A running turn waits for a store that is unavailable; it does not fail for it."""
+        return await persistently(lambda: self._shop.database.read(fn))
 
     async def _conclude(self, driving: asyncio.Task[None]) -> None:
         """The driving coroutine is over: bring the turn to the end that fits."""

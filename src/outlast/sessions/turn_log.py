@@ -14,13 +14,13 @@ import structlog
 from pydantic_ai.messages import ModelMessage
 
 from outlast.clock import monotonic
-from outlast.errors import AttemptLost, StoreUnavailable
+from outlast.errors import AttemptLost
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.sessions import history
 from outlast.sessions.turn import Fence
 from outlast.store import messages, turns
-from outlast.store.database import Database, decided
+from outlast.store.database import Database, decided, persistently
 from outlast.store.files import FileStore
 from outlast.store.spill import pack_object
 from outlast.store.unit import LockedSession, Unit
@@ -79,7 +79,7 @@ class TurnLog:
     def add_delta(self, part: str, offset: int, text: str) -> None:
         """Join the text to what already waits for the same part."""
         last = self._pending[-1] if self._pending else None
-        if isinstance(last, _Delta) and last.part == part and last.size < _DELTA_CHARACTERS:
+        if isinstance(last, _Delta) and last.part == part and last.size + len(text) <= _DELTA_CHARACTERS:
             last.texts.append(text)
             last.size += len(text)
             return
@@ -95,13 +95,13 @@ class TurnLog:
 
     async def add_large(self, type_: EventType, data: dict[str, Any]) -> None:
         """For data that may not fit a row: what is large goes to the file store first."""
-        self.add(type_, await pack_object(self.files, self.fence.session_id, data))
+        self.add(type_, await persistently(lambda: pack_object(self.files, self.fence.session_id, data)))
 
     async def add_message(
         self, message: ModelMessage, drafts: Callable[[int], list[Draft]] = lambda position: []
     ) -> None:
         """Append a message to history with the next commit, followed by the events that tell of it."""
-        body = await history.encode(self.files, self.fence.session_id, message)
+        body = await persistently(lambda: history.encode(self.files, self.fence.session_id, message))
         self._pending.append(_Message(message, body, drafts))
         self._schedule()
 
@@ -150,7 +150,7 @@ class TurnLog:
 
         began = monotonic()
         try:
-            result = await self._persist(name, write)
+            result = await persistently(lambda: self.database.transaction(write, name=name))
         except AttemptLost:
             self.when_lost()
             raise
@@ -161,18 +161,6 @@ class TurnLog:
         self.deltas += sum(isinstance(item, _Delta) for item in batch)
         self.written += [item.message for item in batch if isinstance(item, _Message)]
         return result
-
-    async def _persist(self, name: str, write: Callable[[Unit], T]) -> T:
-        wait = 0.02
-        while True:
-            try:
-                return await self.database.transaction(write, name=name)
-            except StoreUnavailable as exc:
-                if exc.details.get("is_closed"):
-                    raise
-                log.warning("database unavailable: the turn waits", turn_id=self.fence.turn_id, error=str(exc))
-                await asyncio.sleep(wait)
-                wait = min(wait * 2, _LONGEST_WAIT)
 
     def _write(self, unit: Unit, session: LockedSession, batch: list[_Item]) -> None:
         drafts: list[Draft] = []

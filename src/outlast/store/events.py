@@ -52,6 +52,17 @@ def bounds(connection: sa.Connection, session_id: SessionId) -> tuple[int, int] 
 def of_turn(
     connection: sa.Connection, session_id: SessionId, turn_id: TurnId, types: Collection[str], *, after: int
 ) -> list[Event]:
+    return _of_turn(connection, session_id, turn_id, types, after, None)
+
+
+def _of_turn(
+    connection: sa.Connection,
+    session_id: SessionId,
+    turn_id: TurnId,
+    types: Collection[str],
+    after: int,
+    limit: int | None,
+) -> list[Event]:
     rows = connection.execute(
         sa.select(events)
         .where(
@@ -61,6 +72,7 @@ def of_turn(
             events.c.type.in_(types),
         )
         .order_by(events.c.number)
+        .limit(limit)
     )
     return [from_row(row) for row in rows.mappings()]
 
@@ -80,14 +92,17 @@ def drop_parts(unit: Unit, session_id: SessionId, turn_id: TurnId, *, after: int
     return list(dict.fromkeys(event.data["part"] for event in lost))
 
 
-def fold_parts(unit: Unit, session_id: SessionId, turn_id: TurnId, *, after: int) -> int:
-    """Fold the deltas of a turn's ended parts. Gives how many rows that saved."""
-    types = (EventType.PART_DELTA.value, EventType.PART_ENDED.value)
-    found = of_turn(unit.connection, session_id, turn_id, types, after=after)
-    ended = {event.data["part"] for event in found if event.type == EventType.PART_ENDED}
-    deltas = [event for event in found if event.type == EventType.PART_DELTA and event.data["part"] in ended]
-    saved = 0
-    for group in fold(deltas):
+def fold_parts(unit: Unit, session_id: SessionId, turn_id: TurnId, *, after: int) -> int | None:
+    """Fold a page of the deltas of a turn's ended parts. Gives the number to go on after; None when all is done.
+
+    A turn of any length is folded page by page, each in a transaction of its own: others write in between.
+    """
+    found = _of_turn(unit.connection, session_id, turn_id, (EventType.PART_DELTA.value,), after, PAGE)
+    if not found:
+        return None
+    ends = of_turn(unit.connection, session_id, turn_id, (EventType.PART_ENDED.value,), after=after)
+    ended = {event.data["part"] for event in ends}
+    for group in fold(event for event in found if event.data["part"] in ended):
         gone = [number for number in group.replaces if number != group.event.number]
         unit.connection.execute(sa.delete(events).where(events.c.session_id == session_id, events.c.number.in_(gone)))
         unit.connection.execute(
@@ -95,8 +110,7 @@ def fold_parts(unit: Unit, session_id: SessionId, turn_id: TurnId, *, after: int
             .where(events.c.session_id == session_id, events.c.number == group.event.number)
             .values(data=to_json(group.event.data).decode())
         )
-        saved += len(gone)
-    return saved
+    return found[-1].number if len(found) == PAGE else None
 
 
 def trim(unit: Unit, session_id: SessionId, *, before: int) -> None:

@@ -16,38 +16,55 @@ ROW_BYTES = 256 * 1024
 _TEXT_BYTES = 64 * 1024
 _PREVIEW = 400
 _BINARY_SIGN = b'"kind":"binary"'
-_REFERENCE_SIGN = b'"$file"'
+_REFERENCE_SIGN = b'$file"'  # also at the end of an escaped name
 
 
 async def pack(files: FileStore, session_id: SessionId, body: bytes) -> str:
     """JSON ready for a row: at most 256 KiB, without binary."""
-    if len(body) <= _TEXT_BYTES and _BINARY_SIGN not in body and _REFERENCE_SIGN not in body:
+    if _is_small(body):
         return body.decode()
     packed = to_json(await _pack(files, session_id, from_json(body)))
     if len(packed) > ROW_BYTES:
-        key = await files.put(session_id, packed)
-        packed = to_json({"$file": {"key": key, "as": "json", "bytes": len(packed)}})
+        packed = to_json(await _put_json(files, session_id, packed))
     return packed.decode()
 
 
 async def unpack(files: FileStore, body: str) -> bytes:
     """The JSON as it was before `pack`."""
     data = body.encode()
-    if _REFERENCE_SIGN not in data and b'"$$file"' not in data:
+    if _REFERENCE_SIGN not in data:
         return data
     return to_json(await _unpack(files, from_json(data)))
 
 
 async def pack_object(files: FileStore, session_id: SessionId, value: dict[str, Any]) -> dict[str, Any]:
-    """The same for a value that is not JSON text yet."""
+    """The same for the data of an event. Its small fields stay in place: readers look for them there."""
     body = to_json(value)
-    if len(body) <= _TEXT_BYTES and _BINARY_SIGN not in body and _REFERENCE_SIGN not in body:
+    if _is_small(body):
         return value
-    return from_json(await pack(files, session_id, body))
+    packed: dict[str, Any] = await _pack(files, session_id, from_json(body))
+    sizes = {name: len(to_json(each)) for name, each in packed.items()}
+    total = len(to_json(packed))
+    for name in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        if total <= ROW_BYTES:
+            break
+        packed[name] = await _put_json(files, session_id, to_json(packed[name]))
+        total += len(to_json(packed[name])) - sizes[name]
+    return packed
 
 
 async def unpack_object(files: FileStore, value: dict[str, Any]) -> dict[str, Any]:
     return from_json(await unpack(files, to_json(value).decode()))
+
+
+def _is_small(body: bytes) -> bool:
+    return len(body) <= _TEXT_BYTES and _BINARY_SIGN not in body and _REFERENCE_SIGN not in body
+
+
+async def _put_json(files: FileStore, session_id: SessionId, packed: bytes) -> dict[str, Any]:
+    key = await files.put(session_id, packed)
+    preview = packed[:_PREVIEW].decode(errors="ignore")
+    return {"$file": {"key": key, "as": "json", "bytes": len(packed), "preview": preview}}
 
 
 async def _pack(files: FileStore, session_id: SessionId, value: Any) -> Any:
@@ -65,13 +82,24 @@ async def _pack(files: FileStore, session_id: SessionId, value: Any) -> Any:
 async def _pack_object(files: FileStore, session_id: SessionId, value: dict[str, Any]) -> dict[str, Any]:
     packed: dict[str, Any] = {}
     for name, each in value.items():
-        if name == "data" and value.get("kind") == "binary" and isinstance(each, str):
-            data = base64.urlsafe_b64decode(each)
+        data = _binary(each) if name == "data" and value.get("kind") == "binary" else None
+        if data is not None:
             key = await files.put(session_id, data)
             packed[name] = {"$file": {"key": key, "as": "base64", "bytes": len(data)}}
         else:
             packed[_escape(name)] = await _pack(files, session_id, each)
     return packed
+
+
+def _binary(value: Any) -> bytes | None:
+    """The bytes of a binary part. None for data of users that only looks like one: it must come back as it was."""
+    if not isinstance(value, str):
+        return None
+    try:
+        data = base64.urlsafe_b64decode(value)
+    except ValueError:
+        return None
+    return data if base64.urlsafe_b64encode(data).decode() == value else None
 
 
 async def _unpack(files: FileStore, value: Any) -> Any:
