@@ -6,7 +6,7 @@ Events and work go into the same commit as the state they tell of; signals are s
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -97,7 +97,7 @@ class Unit:
         self.now_us = to_microseconds(now)
         self.committed = Committed()
         self._locked: dict[SessionId, LockedSession] = {}
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[tuple[Any, ...]] = []
 
     def lock(self, session_id: SessionId, *, owner_id: str | None = None) -> LockedSession:
         """Lock the session first, before anything is read in order to decide.
@@ -124,19 +124,10 @@ class Unit:
         number: int = session.last_event
         for draft in drafts:
             number += 1
-            self._rows.append(
-                {
-                    "session_id": session_id,
-                    "number": number,
-                    "type": draft.type.value,
-                    "at": self.now_us,
-                    "turn_id": draft.turn_id,
-                    "task_id": draft.task_id,
-                    "data": to_json(draft.data).decode(),
-                }
-            )
+            type_, data = draft.type.value, to_json(draft.data).decode()
+            self._rows.append((session_id, number, type_, self.now_us, draft.turn_id, draft.task_id, data))
             self.committed.events.append(
-                Event(session_id, number, draft.type.value, self.now, draft.data, draft.turn_id, draft.task_id)
+                Event(session_id, number, type_, self.now, draft.data, draft.turn_id, draft.task_id)
             )
         session.set(last_event=number)
         return number
@@ -156,12 +147,20 @@ class Unit:
                 values = {**session.changes, "updated_at": self.now_us}
                 self.connection.execute(_update_session(tuple(values)), {"key": session_id, **values})
         if self._rows:
-            self.connection.execute(_INSERT_EVENTS, self._rows)
+            self.connection.exec_driver_sql(_insert_events(self.connection.dialect), self._rows)
 
 
 _LOCK = sa.select(tables.sessions).where(tables.sessions.c.id == sa.bindparam("id")).with_for_update()
 _LOCK_OWNED = _LOCK.where(tables.sessions.c.owner_id == sa.bindparam("owner"))
-_INSERT_EVENTS = sa.insert(tables.events)
+_EVENT_COLUMNS = ("session_id", "number", "type", "at", "turn_id", "task_id", "data")
+
+
+@lru_cache(maxsize=8)
+def _insert_events(dialect: sa.Dialect) -> str:
+    """The statement in the driver's own words, for rows in the order of the columns: events come by the thousand."""
+    compiled: Any = sa.insert(tables.events).compile(dialect=dialect, column_keys=_EVENT_COLUMNS)
+    assert tuple(compiled.positiontup) == _EVENT_COLUMNS
+    return str(compiled)
 
 
 @cache
