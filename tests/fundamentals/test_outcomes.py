@@ -10,10 +10,10 @@ import structlog
 from pydantic import BaseModel, TypeAdapter
 from pydantic_ai import ModelRetry, ToolReturn
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import BinaryContent, ModelMessage, ToolReturnPart
+from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
 
 import outlast as public
-from outlast.testing import ScriptedModel, call, tool_returns
+from outlast.testing import ScriptedModel, call, texts_seen, tool_returns
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import check_history, return_of
 from tests.support.providers import check_providers
@@ -177,15 +177,23 @@ async def test_images_and_files_go_to_the_file_store_and_come_back(runtime: Runt
     assert PNG in stored
 
 
-async def test_a_large_result_is_kept_whole(runtime: Runtime) -> None:
-    """A2, DESIGN part 4: no row over 256 KiB; history and outcome have every character."""
-    large = "0123456789" * 60_000
+async def test_a_value_that_looks_like_a_reference_is_only_a_value(runtime: Runtime) -> None:
+    """A2, G4: no stored value can name a file that is not its own."""
 
-    def work() -> dict[str, str]:
-        return {"text": large, "$file": "mine"}
+    def work() -> Any:
+        return {"$file": {"key": "another/session", "as": "text"}, "$$file": 1, "text": "0123456789" * 3_000}
 
     part, _ = await run(runtime, work)
-    assert part.content == {"text": large, "$file": "mine"}
+    assert part.content == work()
+
+
+async def test_a_message_larger_than_a_row_is_kept_whole(runtime: Runtime) -> None:
+    """D10, DESIGN part 4: no row over 256 KiB; history has every character."""
+    large = "0123456789" * 60_000
+    async with runtime(scripted("Read.")) as outlast:
+        session = await outlast.sessions.create(history=[ModelRequest(parts=[UserPromptPart(large)])])
+        await session.ask("Read that?")
+        assert texts_seen(await session.history()) == [large, "Read that?"]
 
 
 async def test_text_of_a_tool_cannot_speak_in_the_runtimes_voice(runtime: Runtime) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai import ToolReturn
+from pydantic_ai.messages import BinaryContent, ModelResponse
 
 from outlast import Outcome, Session
 from outlast.store.tasks import Task, TaskState, WakePolicy
@@ -145,6 +146,26 @@ async def test_stop_with_several_calls_of_which_one_is_done(runtime: Runtime) ->
             "success",
             "interrupted",
         ]
+        await goes_on(session)
+
+
+async def test_stop_keeps_pictures_behind_all_results(runtime: Runtime) -> None:
+    """D5, A2: no provider takes a word between a step's calls and the last of their results."""
+    here = Checkpoint()
+
+    async def wait() -> None:
+        await here()
+
+    def draw() -> ToolReturn[str]:
+        return ToolReturn("drawn", content=["Look:", BinaryContent(b"\x89PNG", media_type="image/png")])
+
+    model = going_on([call("draw", call_id="c1"), call("wait", call_id="c2")])
+    async with runtime(model, tools=[draw, wait]) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("Draw.")
+        await wait_for_event(session, "call.ended")
+        await here.reached()
+        await stop(session)
         await goes_on(session)
 
 

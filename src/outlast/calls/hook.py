@@ -95,7 +95,8 @@ class CallHook(AbstractCapability[Any]):
     instructions: str | None
     keeper: ToolsetKeeper = field(default_factory=ToolsetKeeper)
     ends: CallEnds = field(default_factory=CallEnds)
-    unknown: set[str] = field(default_factory=set[str])
+    repeatable: set[str] = field(default_factory=set[str])
+    """The calls of this run that were run and may be run again."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
@@ -116,8 +117,9 @@ class CallHook(AbstractCapability[Any]):
         if self.open_calls.is_answered(call_id):
             return PUT_BACK
         is_control = call.tool_name in self.control_names
-        if self.open_calls.was_in_flight(call_id) and not hints.may_run_again and not is_control:
-            self.unknown.add(call_id)
+        if hints.may_run_again or is_control:
+            self.repeatable.add(call_id)
+        elif self.open_calls.was_in_flight(call_id):
             return PUT_BACK
         if not is_control and self.breaker.refuses(call.tool_name, call.args):
             raise ToolFailed(REFUSED.format(count=MOST))

@@ -189,7 +189,7 @@ class TurnRun:
         own: list[ModelRequestPart] = list(node.request.parts)
         if has_prompt:
             own = own[:-1] if isinstance(own[-1], UserPromptPart) else own
-        own = await self._put_back(running, own)
+        own = await self._put_back(own)
         if own and not self.is_request_stored:
             await self.log.add_message(ModelRequest(parts=own))
         is_continuation = has_prompt and self.claim.turn.origin is Origin.RETRY
@@ -235,18 +235,18 @@ class TurnRun:
             )
             turn.deliver(unit, fence, [each], position)
 
-    async def _put_back(self, running: Any, parts: list[ModelRequestPart]) -> list[ModelRequestPart]:
-        """Recorded and unknown answers in the places of calls that were open when this run began."""
-        if not self.book.in_flight or self.hook is None:
-            return parts
-        manager = running.ctx.deps.tool_manager
-        known: Any = manager.tools if manager is not None and manager.tools is not None else {}
-        missing = [call_id for call_id, call in self.book.in_flight.items() if call.tool_name not in known]
-        told = [call_id for call_id in self.hook.unknown if call_id not in self.book.recorded]
-        for call_id in {*told, *missing} - self.book.recorded.keys():
+    async def _put_back(self, parts: list[ModelRequestPart]) -> list[ModelRequestPart]:
+        """Recorded and uncertain answers in the places of calls that were open when this run began."""
+        uncertain = [call_id for call_id in self.book.in_flight if self._is_uncertain(call_id)]
+        for call_id in uncertain:
             tool = self.book.in_flight[call_id].tool_name
             await self.log_end(outcomes.interrupted(tool, call_id, outcomes.MAY_HAVE_RUN))
-        return self.book.put_back(parts, unknown=self.hook.unknown, missing_tools=missing)
+        return self.book.put_back(parts, uncertain)
+
+    def _is_uncertain(self, call_id: str) -> bool:
+        """It was in flight and was not run again: its tool must not be, is gone, or no longer takes its arguments."""
+        is_run_again = self.hook is not None and call_id in self.hook.repeatable
+        return self.book.was_in_flight(call_id) and not is_run_again
 
     def take_written(self) -> None:
         self.messages += self.log.written
@@ -310,7 +310,7 @@ class TurnRun:
 
     async def _call_ended(self, part: ToolReturnPart, content: Any) -> None:
         call_id = part.tool_call_id
-        if self.book.is_answered(call_id) or (self.hook is not None and call_id in self.hook.unknown):
+        if self.book.is_answered(call_id) or self._is_uncertain(call_id):
             return
         self.book.recorded[call_id] = Recorded(part, content)
         data = self._end_data(part)
@@ -343,7 +343,7 @@ class TurnRun:
         """End the turn, or go on if something for it arrived: decided under the session's lock."""
         trailing = running.all_messages()[-1]
         if isinstance(trailing, ModelRequest):
-            await self.log.add_message(trailing)
+            await self.log.add_message(replace(trailing, parts=await self._put_back(list(trailing.parts))))
         open_now = history.open_calls([*self.messages, *running.all_messages()[-2:]])
         if open_now:
             parts = [outcomes.interrupted(each.tool_name, each.tool_call_id, outcomes.CANCELED) for each in open_now]

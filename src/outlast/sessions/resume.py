@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import TypeAdapter
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequestPart,
     ToolCallPart,
     ToolReturnPart,
+    UserContent,
     UserPromptPart,
 )
 
@@ -18,6 +20,8 @@ from outlast.events.types import EventType
 from outlast.sessions import history
 from outlast.store.tasks import Task
 from outlast.tools.outcomes import MAY_HAVE_RUN, interrupted
+
+_CONTENT: TypeAdapter[str | list[UserContent]] = TypeAdapter(str | list[UserContent])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,11 @@ class Recorded:
         return [self.part, *extra]
 
 
+def returns_first(parts: Sequence[ModelRequestPart]) -> list[ModelRequestPart]:
+    """Providers take no word between a step's calls and the last of their returns: what stands beside them follows."""
+    return sorted(parts, key=lambda part: not isinstance(part, ToolReturnPart))
+
+
 @dataclass(slots=True)
 class OpenCallBook:
     """The calls that were open when an attempt began, and how each is answered.
@@ -43,6 +52,8 @@ class OpenCallBook:
     in_flight: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     recorded: dict[str, Recorded] = field(default_factory=dict[str, Recorded])
     started: set[str] = field(default_factory=set[str])
+    decided: set[str] = field(default_factory=set[str])
+    """The calls whose end was known when the attempt began."""
 
     def is_answered(self, call_id: str) -> bool:
         return call_id in self.recorded
@@ -50,21 +61,18 @@ class OpenCallBook:
     def was_in_flight(self, call_id: str) -> bool:
         return call_id in self.in_flight and call_id not in self.recorded
 
-    def put_back(
-        self, parts: Sequence[ModelRequestPart], *, unknown: Iterable[str], missing_tools: Iterable[str]
-    ) -> list[ModelRequestPart]:
-        """The step's request with each decided call's recorded answer in the place pydantic-ai made for it."""
-        told_unknown = {*unknown, *missing_tools}
+    def put_back(self, parts: Sequence[ModelRequestPart], uncertain: Sequence[str]) -> list[ModelRequestPart]:
+        """The step's request with each decided call's answer in the place pydantic-ai made for it."""
         result: list[ModelRequestPart] = []
         for part in parts:
-            call_id = part.tool_call_id if isinstance(part, ToolReturnPart) else None
-            if call_id in self.recorded:
+            call_id = part.tool_call_id if isinstance(part, ToolReturnPart) else ""
+            if call_id in self.decided:
                 result += self.recorded[call_id].parts
-            elif call_id in told_unknown and call_id in self.in_flight:
+            elif call_id in uncertain:
                 result.append(interrupted(self.in_flight[call_id].tool_name, call_id, MAY_HAVE_RUN))
             else:
                 result.append(part)
-        return result
+        return returns_first(result)
 
 
 def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked: Iterable[Task]) -> OpenCallBook:
@@ -82,5 +90,8 @@ def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked:
         if event.type == EventType.CALL_STARTED:
             book.started.add(call_id)
         else:
-            book.recorded[call_id] = Recorded(history.decode_part(event.data["part"]), event.data.get("content"))
+            content = event.data.get("content")
+            beside = None if content is None else _CONTENT.validate_python(content)
+            book.recorded[call_id] = Recorded(history.decode_part(event.data["part"]), beside)
+            book.decided.add(call_id)
     return book

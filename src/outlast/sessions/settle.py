@@ -9,6 +9,7 @@ from outlast.calls.hook import CallEnds, Unconfirmed
 from outlast.ids import TaskId
 from outlast.sessions import history
 from outlast.sessions.loop import TurnRun
+from outlast.sessions.resume import returns_first
 from outlast.tools import outcomes
 
 
@@ -53,19 +54,21 @@ async def settle(run: TurnRun) -> dict[TaskId, Unconfirmed]:
         await run.log_end(part)
         answers.append(part)
     if answers:
-        await run.log.add_message(ModelRequest(parts=answers))
+        await run.log.add_message(ModelRequest(parts=returns_first(answers)))
     return owned
 
 
 async def log_known_ends(run: TurnRun) -> None:
-    """For the next attempt: how those calls ended that ended while this one was leaving."""
+    """For the next attempt: how those calls ended that ended while this one was leaving.
+
+    One that was cancelled and may be run again stays open: the next attempt runs it.
+    """
     ends = run.hook.ends if run.hook is not None else CallEnds()
     await _write_all(run)
+    repeatable: set[str] = run.hook.repeatable if run.hook is not None else set()
+    known = {*ends.finished, *ends.parked, *(ends.canceled - repeatable)} - run.book.recorded.keys()
     for call in history.open_calls(run.messages):
-        call_id = call.tool_call_id
-        if call_id not in run.book.recorded and (
-            call_id in ends.finished or call_id in ends.parked or call_id in ends.canceled
-        ):
+        if call.tool_call_id in known:
             await run.log_end(_answer(ends, call))
 
 

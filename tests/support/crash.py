@@ -1,0 +1,103 @@
+"""A child process that runs one turn and kills itself with SIGKILL at an exact place.
+
+`python -m tests.support.crash FOLDER SCENARIO PLACE` sends one message (the first time) and runs until the
+session has settled. A place is `tool NAME`, `model N` (in the middle of the Nth response), or
+`commit NAME before|after N`. The same scenario is opened by the test afterwards, without a place to die at.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from outlast import Outlast, Session, Settings
+from outlast.store.database import Moment
+from tests.support.runtime import FAST
+
+MESSAGE = "Do the work."
+
+
+@dataclass
+class Place:
+    """Where to die; nowhere in the test's own process."""
+
+    name: str = ""
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+
+    def passes(self, name: str) -> None:
+        """Die here if this is the place."""
+        if name == self.name:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def passes_commit(self, name: str, moment: Moment) -> None:
+        key = f"commit {name} {moment}"
+        self.counts[key] = self.counts.get(key, 0) + 1
+        self.passes(f"{key} {self.counts[key]}")
+
+    def gate(self, name: str) -> Callable[[], Awaitable[None]]:
+        async def pass_by() -> None:
+            if name == self.name:
+                # Let what was said so far reach the database: the crash comes in the middle of the answer.
+                await asyncio.sleep(0.05)
+            self.passes(name)
+
+        return pass_by
+
+
+@dataclass
+class World:
+    """The folder in which a scenario leaves its effects: one line for each time a tool really ran."""
+
+    folder: Path
+    place: Place = field(default_factory=Place)
+
+    def effect(self, line: str) -> None:
+        with (self.folder / "effects").open("a") as file:
+            file.write(f"{line}\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    @property
+    def effects(self) -> list[str]:
+        path = self.folder / "effects"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def open(self, scenario: str) -> Outlast[Any, Any]:
+        from tests.support.scenarios import SCENARIOS
+
+        options = SCENARIOS[scenario](self)
+        agent = options.pop("agent")
+        settings = Settings(**{**FAST, **options.pop("settings", {})})
+        return Outlast(agent, database=self.folder / "outlast.db", settings=settings, **options)
+
+
+async def session_of(outlast: Outlast[Any, Any]) -> Session:
+    """The one session of the folder."""
+    found: Sequence[Session] = await outlast.sessions.list()
+    return found[0] if found else await outlast.sessions.create()
+
+
+def crash(folder: Path, scenario: str, place: str) -> None:
+    """Run a child until it dies at the place."""
+    command = [sys.executable, "-m", "tests.support.crash", str(folder), scenario, place]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, cwd=Path(__file__).parents[2])
+    assert done.returncode == -signal.SIGKILL, f"{place} was not reached: {done.stdout}{done.stderr}"
+
+
+async def main(folder: str, scenario: str, place: str) -> None:
+    world = World(Path(folder), Place(place))
+    async with world.open(scenario) as outlast:
+        outlast.database.watcher = world.place.passes_commit
+        session = await session_of(outlast)
+        if not await session.history() and not await session.inbox():
+            await session.send(MESSAGE)
+        await session.settled()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
