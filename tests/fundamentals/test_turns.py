@@ -11,7 +11,7 @@ from outlast.testing import ScriptedModel, call, gate, last_user_text, reasoning
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import check_history, outline, return_of
 from tests.support.providers import check_providers
-from tests.support.runtime import Runtime, event_types, events_of, scripted
+from tests.support.runtime import Runtime, event_types, events_of, scripted, wait_for_event
 
 
 class Forecast(BaseModel):
@@ -87,7 +87,8 @@ async def test_an_outcome_asked_for_too_early_says_running(runtime: Runtime) -> 
         sent = await session.send("Count.")
         await here.reached()
         turn = await sent.turn()
-        early = await turn.outcome(wait=0.05)
+        await wait_for_event(session, "part.delta")
+        early = await turn.outcome(wait=0.5)
         assert (early.state, early.text, early.is_over) == ("running", "One. ", False)
         here.open()
         assert (await turn.outcome()).text == "One. Two."
