@@ -68,6 +68,10 @@ class Worker:
         await self._wait(drain_seconds)
         for attempt in self._attempts.values():
             attempt.cancel(Cause.SHUTDOWN)
+        # First the turns: calls that do not confirm their cancel are left to `parked`.
+        leaving = {self._running[turn_id] for turn_id in self._attempts}
+        if leaving:
+            await asyncio.wait(leaving)
         await self.workshop.calls.parked.close(drain_seconds)
         await self._wait(None)
 

@@ -34,7 +34,7 @@ from outlast.sessions.usage import usage_of
 from outlast.store import events, inputs, tasks, turns
 from outlast.store.database import Database, persistently
 from outlast.store.files import FileStore
-from outlast.store.inputs import Input
+from outlast.store.inputs import Input, InputKind
 from outlast.store.spill import unpack_object
 from outlast.store.tasks import NewTask, Task, WakePolicy
 from outlast.store.turns import TurnState
@@ -89,7 +89,6 @@ class Attempt:
         self._run: TurnRun | None = None
         context = TurnContext(claim.owner_id, claim.fence.session_id, claim.fence.turn_id)
         self._lease = workshop.hosts[claim.agent].lease(context)
-        self._pressing: asyncio.TimerHandle | None = None
         self._log = TurnLog(
             workshop.database,
             workshop.files,
@@ -116,8 +115,8 @@ class Attempt:
         finally:
             watching.cancel()
             await asyncio.wait({watching})
-            if self._pressing is not None:
-                self._pressing.cancel()
+            if self._run is not None:
+                self._run.calls.close()
             await self._log.close()
             self._disown()
 
@@ -153,14 +152,8 @@ class Attempt:
                 self.cancel(Cause.LOST)
             elif row.stop_requested_at is not None:
                 self.cancel(Cause.INTERRUPT if row.stop_reason == "interrupt" else Cause.USER)
-            elif self._pressing is None and due_at_boundary(await self._waiting()):
-                seconds = self._shop.policy.steer_parks_after.total_seconds()
-                self._pressing = asyncio.get_running_loop().call_later(seconds, self._press)
-
-    def _press(self) -> None:
-        self._pressing = None
-        if self._run is not None:
-            self._run.calls.press()
+            elif self._run is not None and _has_word(await self._waiting()):
+                self._run.calls.press()
 
     async def _drive(self) -> None:
         claim, shop = self.claim, self._shop
@@ -178,8 +171,7 @@ class Attempt:
             while await self._step(run, host, deps, waiting) is Step.GOES_ON:
                 waiting = await self._waiting()
         finally:
-            self._lease.release()
-            await self._lease.closed()
+            await self._lease.leave()
 
     async def _step(self, run: TurnRun, host: AgentHost, deps: Any, waiting: Sequence[Input]) -> Step:
         """One run of the agent; a transient failure of the model is tried again from what is committed."""
@@ -233,7 +225,7 @@ class Attempt:
             log=self._log,
             policy=shop.policy,
             threads=shop.threads,
-            calls=TurnCalls(shop.calls, self._log, claim.agent, self._lease),
+            calls=TurnCalls(shop.calls, self._log, claim.agent, self._lease, press_after=shop.policy.steer_parks_after),
             control=shop.control,
             instructions=shop.instructions,
             messages=messages,
@@ -382,6 +374,11 @@ def _usage(own: Sequence[ModelMessage]) -> Usage:
         if isinstance(message, ModelResponse):
             usage.add(usage_of(message))
     return usage
+
+
+def _has_word(waiting: Sequence[Input]) -> bool:
+    """Whether a person waits to be heard by the running turn."""
+    return any(each.kind is InputKind.MESSAGE for each in due_at_boundary(waiting))
 
 
 def _reason(exc: Exception) -> str:

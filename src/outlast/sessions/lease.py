@@ -31,13 +31,14 @@ class DepsLease:
     def hold(self) -> None:
         self._users += 1
 
-    def release(self) -> None:
+    def _release(self) -> None:
         self._users -= 1
         if self._users == 0:
             self._idle.set()
 
-    async def closed(self) -> None:
-        """Wait for the context to be left, if nobody holds it any more."""
+    async def leave(self) -> None:
+        """Let go of it; the last one waits for the context to be left."""
+        self._release()
         if self._keeping is not None and self._users == 0:
             await asyncio.wait({self._keeping})
 

@@ -43,24 +43,44 @@ class CallShop:
 class TurnCalls:
     """`CallHost` and `Parking` for the calls of one attempt of a turn."""
 
-    def __init__(self, shop: CallShop, log: TurnLog, agent: str, lease: DepsLease) -> None:
+    def __init__(self, shop: CallShop, log: TurnLog, agent: str, lease: DepsLease, *, press_after: timedelta) -> None:
         self._shop = shop
         self._log = log
         self._agent = agent
         self._lease = lease
+        self._press_after = press_after.total_seconds()
+        self._pressing: asyncio.TimerHandle | None = None
         self._begun: dict[str, RunningCall] = {}
         self.pressed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def press(self) -> None:
-        """A person waits to be heard: calls that may be parked are parked now."""
-        if not self.pressed.done():
-            self.pressed.set_result(None)
+        """A person waits to be heard: soon, calls that may be parked are parked."""
+        if self._pressing is None:
+            loop = asyncio.get_running_loop()
+            self._pressing = loop.call_later(self._press_after, self._press_now)
 
     def relax(self) -> None:
         """The step is committed, and what pressed was delivered."""
         self._begun.clear()
+        self.close()
         if self.pressed.done():
             self.pressed = asyncio.get_running_loop().create_future()
+
+    def close(self) -> None:
+        if self._pressing is not None:
+            self._pressing.cancel()
+            self._pressing = None
+
+    def _press_now(self) -> None:
+        if not self.pressed.done():
+            self.pressed.set_result(None)
+
+    def _press_again(self) -> None:
+        """Somebody has waited since before this call began: it may take as long as a new message lets it."""
+        if self.pressed.done():
+            self.close()
+            self.pressed = asyncio.get_running_loop().create_future()
+            self.press()
 
     def told(self, call_id: str) -> list[TaskId]:
         """The tasks whose outcome the result of this call carries to the model."""
@@ -68,6 +88,7 @@ class TurnCalls:
         return [] if call is None else call.told
 
     def begin(self, call: ToolCallPart) -> RunningCall:
+        self._press_again()
         fence = self._log.fence
         channel = CallChannel(
             self._shop.home,
@@ -156,7 +177,7 @@ class TurnCalls:
         bind_channel(channel, self._shop, task_id, attempt=1)
         self._lease.hold()
         self._shop.parked.own(
-            Owned(call, inner, task_id, when_over=self._lease.release),
+            Owned(call, inner, task_id, when_over=self._lease.leave),
             deadline_in=deadline_in,
             progress_deadline=_seconds(hints.progress_deadline),
         )

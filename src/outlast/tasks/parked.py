@@ -1,7 +1,7 @@
 """Calls that go on in this process after their turn let go of them: owned, watched, their real end recorded."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -36,8 +36,10 @@ class Owned:
     inner: asyncio.Task[Any]
     task_id: TaskId | None
     attempt: int = 1
-    when_over: Callable[[], None] | None = None
+    when_over: Callable[[], Awaitable[None]] | None = None
     is_canceled: bool = False
+    is_left: bool = False
+    """Cancelled because this process is leaving: the next one tells what became of it."""
     unwatch: Callable[[], None] | None = None
     timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
 
@@ -55,7 +57,7 @@ class ParkedCalls:
         self._abandon_after = abandon_after.total_seconds()
         self._owned: set[Owned] = set()
         self._at_work: set[asyncio.Task[None]] = set()
-        self._is_closing = False
+        self._closing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def __len__(self) -> int:
         return len(self._owned)
@@ -89,20 +91,24 @@ class ParkedCalls:
 
     async def close(self, drain_seconds: float) -> None:
         """At shutdown: give calls the drain time; what still runs is cancelled and told at the next start."""
-        running = {each.inner for each in self._owned if not each.inner.done()}
+        running = {*self._at_work, *(each.inner for each in self._owned if not each.inner.done())}
         if running:
             await asyncio.wait(running, timeout=drain_seconds)
+        for owned in self._owned:
+            owned.is_left = not owned.inner.done() or bool(owned.call.busy_threads())
+        self._closing.set_result(None)
         await self._finish()
-        self._is_closing = True
-        for owned in list(self._owned):
+        left = list(self._owned)
+        for owned in left:
             self._forget(owned)
             owned.inner.cancel()
             if owned.call.busy_threads():
                 log.warning("a thread is left behind at shutdown", tool=owned.call.tool, call_id=owned.call.call_id)
-        left = {each.inner for each in self._owned if not each.inner.done()}
         if left:
-            await asyncio.wait(left, timeout=1.0)
+            await asyncio.wait({each.inner for each in left}, timeout=1.0)
         await self._finish()
+        for owned in list(self._owned):
+            await self._let_go(owned)
 
     async def _finish(self) -> None:
         await asyncio.sleep(0)
@@ -176,11 +182,13 @@ class ParkedCalls:
 
     async def _ended(self, owned: Owned) -> None:
         """The code is over (its threads too): record what it came to."""
-        threads = [asyncio.wrap_future(each) for each in owned.call.busy_threads()]
-        if threads:
-            await asyncio.wait(threads)
-        if self._is_closing and (owned.inner.cancelled() or not owned.inner.done()):
-            return
+        while (busy := owned.call.busy_threads()) and not self._closing.done():
+            await asyncio.wait({asyncio.wrap_future(busy[0]), self._closing}, return_when=asyncio.FIRST_COMPLETED)
+        if not busy and not (owned.is_left and really(owned.call, owned.inner).cancelled()):
+            await self._record(owned)
+        await self._let_go(owned)
+
+    async def _record(self, owned: Owned) -> None:
         channel = owned.call.channel
         artifacts: list[dict[str, Any]] = []
         if isinstance(channel, CallChannel):
@@ -189,10 +197,13 @@ class ParkedCalls:
         state, value, error = _truth(owned)
         viewed = await self._viewer.view(owned.call, value) if state is TaskState.SUCCEEDED else None
         await self._tell(owned, state, viewed=viewed, error=error, artifacts=artifacts)
+
+    async def _let_go(self, owned: Owned) -> None:
         self._forget(owned)
-        self._owned.discard(owned)
-        if owned.when_over is not None:
-            owned.when_over()
+        if owned in self._owned:
+            self._owned.discard(owned)
+            if owned.when_over is not None:
+                await owned.when_over()
 
     def _forget(self, owned: Owned) -> None:
         for timer in owned.timers:

@@ -50,7 +50,7 @@ async def run_again(
     running = await _running(shop, task)
     inner = asyncio.ensure_future(_run(agent, threads, task, running, lease))
     shop.parked.own(
-        Owned(running, inner, task.id, attempt=task.attempt, when_over=lease.release),
+        Owned(running, inner, task.id, attempt=task.attempt, when_over=lease.leave),
         deadline_in=deadline_in,
         progress_deadline=task.progress_seconds,
     )
