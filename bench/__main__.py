@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import m2_turns, m8_append
+from bench import m1_calls, m2_turns, m3_parked, m4_m5_tasks, m8_append
 from bench.measure import Report
 
 BENCHMARKS: Mapping[str, Callable[[], Report]] = {
+    m1_calls.ID: m1_calls.run,
     m2_turns.ID: m2_turns.run,
+    m3_parked.ID: m3_parked.run,
+    "M4": m4_m5_tasks.run_ends,
+    "M5": m4_m5_tasks.run_cancels,
     m8_append.ID: m8_append.run,
 }
 

@@ -79,6 +79,8 @@ class OutputBuffer:
 class CallChannel:
     """One per call. What it writes is behind `may_write`: a superseded attempt writes nothing."""
 
+    is_used = False
+
     def __init__(
         self,
         home: ChannelHome,
@@ -112,11 +114,13 @@ class CallChannel:
         self.tell_progress = tell_progress
 
     def progress(self, progress: dict[str, Any]) -> None:
+        self.is_used = True
         self._loop.call_soon_threadsafe(self._take_progress, self._home.secrets.mask(progress))
 
     def output(self, text: str) -> None:
         if not text:
             return
+        self.is_used = True
         if self._buffer is None:
             self._buffer = OutputBuffer(self._first_offset)
         self._buffer.add(self._home.secrets.mask(_storable(text)), self._attempt)
@@ -124,6 +128,7 @@ class CallChannel:
             self._loop.call_soon_threadsafe(self._begin_flush)
 
     def artifact(self, name: str, data: bytes, media_type: str) -> str:
+        self.is_used = True
         key = key_of(self._session_id, data)
         entry = {"id": key, "name": name, "media_type": media_type, "bytes": len(data)}
         self._loop.call_soon_threadsafe(self._put, entry, bytes(data))
@@ -131,6 +136,8 @@ class CallChannel:
 
     async def close(self) -> None:
         """Everything that was said is durable when this returns."""
+        if not self.is_used:
+            return
         if self._progress_timer is not None:
             self._progress_timer.cancel()
             self._progress_timer = None

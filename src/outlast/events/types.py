@@ -65,7 +65,10 @@ FIELDS: Mapping[EventType, str] = {
     EventType.CALL_STARTED: "call_id, tool, args",
     EventType.CALL_WAITING: "call_id, tool, reason (why the turn waits for it past its budget)",
     EventType.CALL_PROGRESS: "call_id, progress",
-    EventType.CALL_ENDED: "call_id, tool, outcome, part, content; task_id if it goes on in the background",
+    EventType.CALL_ENDED: (
+        "call_id, tool, outcome, part (what the model is given), content and artifacts (files), "
+        "task_id if it goes on in the background"
+    ),
     EventType.HISTORY_COMPACTED: "messages, results_cut, characters_before, characters_after, reason",
     EventType.TASK_CREATED: "task",
     EventType.TASK_CHANGED: "task",

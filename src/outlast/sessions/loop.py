@@ -323,6 +323,9 @@ class TurnRun:
 
     async def _tell_end(self, call_id: str, data: dict[str, Any]) -> None:
         """The end of a call; wakes whose news its result carries are withdrawn in the same commit."""
+        artifacts = self.calls.artifacts(call_id)
+        if artifacts:
+            data = {**data, "artifacts": artifacts}
         await self.log.add_large(EventType.CALL_ENDED, data)
         told = self.calls.told(call_id)
         if told:

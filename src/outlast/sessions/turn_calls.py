@@ -87,6 +87,11 @@ class TurnCalls:
         call = self._begun.get(call_id)
         return [] if call is None else call.told
 
+    def artifacts(self, call_id: str) -> list[dict[str, Any]]:
+        """The files that a call made within its budget."""
+        call = self._begun.get(call_id)
+        return call.channel.artifacts if call is not None and isinstance(call.channel, CallChannel) else []
+
     def begin(self, call: ToolCallPart) -> RunningCall:
         self._press_again()
         fence = self._log.fence
