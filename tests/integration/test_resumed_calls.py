@@ -4,12 +4,13 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelResponse
 
-from outlast import Outlast, Settings
+from outlast import Outlast, Settings, hints
 from outlast.testing import ScriptedModel, call, text
-from tests.support.runtime import events_of
+from tests.support.crash_copy import CrashCopy
+from tests.support.runtime import Runtime, events_of
 
 
 def river_agent(started: asyncio.Event) -> Agent[None, str]:
@@ -45,3 +46,28 @@ async def test_a_response_with_open_calls_is_stored_once(tmp_path: Path) -> None
     assert outcome.usage.requests == sum(isinstance(message, ModelResponse) for message in history)
     told = [event.data["usage"] for event in events if event.type == "turn.completed"]
     assert [usage["requests"] for usage in told] == [2], "the response of the first attempt counts too"
+
+
+async def test_a_call_parked_right_before_a_crash_is_told_as_ended(tmp_path: Path) -> None:
+    """P3, B1: the next process tells readers what the model is told: the call ended as a call, and is a task now."""
+
+    async def survey() -> str:
+        await asyncio.Event().wait()
+        return "never reached"
+
+    tool = Tool(survey, metadata=hints(budget=0.01))
+    script = ScriptedModel([call("survey", call_id="s1"), "I will tell you.", "It was interrupted."], by="history")
+    crash = CrashCopy(tmp_path / "app.db", tmp_path / "copy.db", "park", "after")
+    async with Runtime(tmp_path / "app.db")(script, tools=[tool]) as outlast:
+        outlast.database.watcher = crash.watch
+        session = await outlast.sessions.create()
+        await session.send("Survey the river.")
+        await crash.made()
+
+    async with Runtime(crash.copy)(script, tools=[tool]) as outlast:
+        session = await outlast.sessions.get(session.id)
+        await session.settled()
+        ends = await events_of(session, "call.ended")
+        tasks = await session.tasks()
+
+    assert [(event.data["call_id"], event.data["task_id"]) for event in ends] == [("s1", tasks[0].id)]

@@ -220,7 +220,7 @@ class Attempt:
         book = OpenCallBook()
         if history.open_calls(messages):
             book = await self._read_book(messages, entries)
-        return TurnRun(
+        run = TurnRun(
             claim=claim,
             log=self._log,
             policy=shop.policy,
@@ -235,6 +235,8 @@ class Attempt:
             has_begun=own_from < len(entries),
             usage=_usage(messages[own_from:]),
         )
+        await run.tell_parked()
+        return run
 
     async def _read_book(self, messages: list[ModelMessage], entries: list[history.Entry]) -> OpenCallBook:
         fence = self.claim.fence

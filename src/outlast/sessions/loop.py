@@ -318,6 +318,12 @@ class TurnRun:
             data["content"] = to_jsonable_python(content)
         await self._tell_end(call_id, data)
 
+    async def tell_parked(self) -> None:
+        """The ends as calls of those that were parked by an attempt that could not tell it any more."""
+        for call_id, task_id in self.book.untold.items():
+            data = self._end_data(self.book.recorded[call_id].part)
+            await self._tell_end(call_id, {**data, "task_id": task_id})
+
     async def log_end(self, part: ToolReturnPart) -> None:
         await self._tell_end(part.tool_call_id, self._end_data(part))
 

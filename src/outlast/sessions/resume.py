@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 from outlast.calls.parking import handle_of
 from outlast.events.event import Event
 from outlast.events.types import EventType
+from outlast.ids import TaskId
 from outlast.sessions import history
 from outlast.store.tasks import Task
 from outlast.tools.outcomes import MAY_HAVE_RUN, interrupted
@@ -54,6 +55,8 @@ class OpenCallBook:
     started: set[str] = field(default_factory=set[str])
     decided: set[str] = field(default_factory=set[str])
     """The calls whose end was known when the attempt began."""
+    untold: dict[str, TaskId] = field(default_factory=dict[str, TaskId])
+    """Calls that became tasks, while their worker died before the log told that they had ended as calls."""
 
     def is_answered(self, call_id: str) -> bool:
         return call_id in self.recorded
@@ -83,6 +86,7 @@ def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked:
             handle = handle_of(task.id, task.tool, task.spec.get("budget_seconds", 0))
             part = ToolReturnPart(tool_name=task.tool, content=handle, tool_call_id=task.call_id)
             book.recorded[task.call_id] = Recorded(part)
+            book.untold[task.call_id] = task.id
     for event in logged:
         call_id = event.data["call_id"]
         if call_id not in book.in_flight:
@@ -94,4 +98,5 @@ def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked:
             beside = None if content is None else _CONTENT.validate_python(content)
             book.recorded[call_id] = Recorded(history.decode_part(event.data["part"]), beside)
             book.decided.add(call_id)
+            book.untold.pop(call_id, None)
     return book
