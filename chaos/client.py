@@ -20,14 +20,19 @@ _LEADS_TO = {
     "stop": "stop+resume",
     "resume": "stop+resume",
     "retry": "stop+retry",
-    "task.end": "stop+send",
     "wake": "wake",
     "accept": "many",
     "deliver": "many",
 }
 """The flow that brings a worker to a place."""
 
-_PLANS_FOR = {"drop": ["flaky"], "task.end": ["thread"], "fold": ["talk", "talk", "note", "talk"]}
+_PLANS_FOR = {
+    "drop": ["flaky"],
+    "fold": ["talk", "talk", "note", "talk"],
+    "park": ["survey+scan"],
+    "settle": ["survey+scan"],
+    "task.claim": ["scan", "slow", "scan"],
+}
 
 
 class Record:

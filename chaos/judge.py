@@ -14,7 +14,7 @@ from typing import Any
 from chaos import evidence, streams
 from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
 from chaos.ledger import Entry
-from chaos.words import MAY_RUN_AGAIN, result_of
+from chaos.words import MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, result_of, wake_of
 
 KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors")
 _UNEXPECTED = ("an attempt ended unexpectedly", "Traceback (most recent call last)", "turn failed")
@@ -31,7 +31,7 @@ def judge(found: Evidence) -> Iterator[Fault]:
     yield from _promises(found)
     entries = found.entries()
     for session_id, session in found.sessions.items():
-        checks = (_inputs(session), _calls(session, entries), _turns(session), _hold(session))
+        checks = (_inputs(session), _calls(session, entries), _tasks(session, entries), _turns(session), _hold(session))
         for check in checks:
             for kind, what in check:
                 yield Fault(kind, session_id, what)
@@ -75,14 +75,15 @@ def _inputs(session: SessionRows) -> Iterator[tuple[str, str]]:
         token = row["idempotency_key"]
         if told[token] > 1:
             yield ("double_wakes" if row["kind"] == "wake" else "repeated", f"{token} was told {told[token]} times")
-        if row["state"] == "delivered" and f"[{token}:" not in places.get(row["message"], ""):
-            yield "lost", f"{token} is not in message {row['message']}"
+        sign = wake_of(row["task_id"]) if row["task_id"] else f"[{token}:"
+        if row["state"] == "delivered" and sign not in places.get(row["message"], ""):
+            yield "lost", f"{sign} is not in message {row['message']}"
         if row["state"] == "waiting" and not session.is_held:
-            yield "hanging", f"{token} waits although nothing holds the session"
+            yield "hanging", f"{sign} waits although nothing holds the session"
     delivered = Counter(each.data["input_id"] for each in session.events if each.type == "input.delivered")
     for row in session.inputs:
         if delivered[row["id"]] != (row["state"] == "delivered"):
-            yield "untold", f"{row['idempotency_key']} has {delivered[row['id']]} delivery events"
+            yield "untold", f"{row['id']} has {delivered[row['id']]} delivery events"
 
 
 def _calls(session: SessionRows, entries: dict[str, list[Entry]]) -> Iterator[tuple[str, str]]:
@@ -114,11 +115,14 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
         yield "repeated", f"{call_id} had several idempotency keys"
     if part["tool_name"] not in MAY_RUN_AGAIN and len(before) > 1:
         yield "repeated", f"{call_id} ran {len(before)} times"
-    if any(line.at_us > end.at_us for line in before):
+    is_parked = part["tool_name"] in OUTLASTS_ITS_BUDGET and isinstance(content, dict)
+    if not is_parked and any(line.at_us > end.at_us for line in before):
         yield "repeated", f"{call_id} ran again after its end was committed"
     if end.data["outcome"] != outcome or end.data["part"]["content"] != content:
         yield "untold", f"{call_id} ended as {end.data} and was told as {outcome}: {content}"
     match outcome:
+        case "success" if is_parked:
+            pass  # what became of it is told by its task
         case "success":
             if not after or content != result_of(call_id):
                 yield "untold", f"{call_id} is told as done ({content}) and was not"
@@ -132,13 +136,39 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
             yield "untold", f"{call_id} is told as {outcome}"
 
 
+def _tasks(session: SessionRows, entries: dict[str, list[Entry]]) -> Iterator[tuple[str, str]]:
+    """Each task ended once, truthfully, and woke its session once if it was to wake it."""
+    ends = Counter(event.data["task"]["id"] for event in session.events if event.type == "task.ended")
+    prompts = "".join(str(part["content"]) for part in session.parts("user-prompt"))
+    handles = json.dumps([part["content"] for part in session.parts("tool-return")])
+    for row in session.tasks:
+        task_id, lines = row["id"], entries.get(row["call_id"], [])
+        if row["ended_at"] is None:
+            yield "hanging", f"task {task_id} is {row['state']}"
+            continue
+        if ends[task_id] != 1:
+            yield "untold", f"task {task_id} is {row['state']} with {ends[task_id]} ends"
+        if task_id not in handles:
+            yield "untold", f"nobody was told of task {task_id}"
+        if row["state"] == "succeeded" and not any(line.phase == "after" for line in lines):
+            yield "untold", f"task {task_id} is told as done and was not"
+        if any(line.phase == "before" and line.at_us > row["ended_at"] for line in lines):
+            yield "repeated", f"task {task_id} ran again after its end"
+        wakes = [each for each in session.inputs if each["task_id"] == task_id]
+        told = prompts.count(wake_of(task_id))
+        if told > 1 or len(wakes) > 1:
+            yield "double_wakes", f"the end of {task_id} was told {told} times, in {len(wakes)} inputs"
+        is_kept = session.is_held and any(each["state"] == "waiting" for each in wakes)
+        if row["wake"] != "silent" and told == 0 and not is_kept:
+            yield "lost", f"the wake of {task_id}"
+        if row["wake"] == "silent" and wakes:
+            yield "double_wakes", f"the silent {task_id} woke its session"
+
+
 def _turns(session: SessionRows) -> Iterator[tuple[str, str]]:
     """Every turn is over, was ended once, ran by itself, and one attempt after the other."""
     if session.row["turn_id"] is not None:
         yield "hanging", f"the session still points to {session.row['turn_id']}"
-    for row in session.tasks:
-        if row["ended_at"] is None:
-            yield "hanging", f"task {row['id']} is {row['state']}"
     ends = Counter(event.turn_id for event in session.events if event.type in TERMINAL)
     for row in session.turns:
         if row["ended_at"] is None:
@@ -156,7 +186,19 @@ def _turns(session: SessionRows) -> Iterator[tuple[str, str]]:
         ]
         if attempts != list(range(1, row["attempt"] + 1)):
             yield "runners", f"{row['id']} was claimed as {attempts}, its attempt is {row['attempt']}"
+    yield from _usage(session)
     yield from _overlaps(session.events)
+
+
+def _usage(session: SessionRows) -> Iterator[tuple[str, str]]:
+    """What a turn used is what its responses used, whoever ran them."""
+    responses = [message for message in session.messages if message["kind"] == "response"]
+    for event in session.events:
+        if event.type in TERMINAL:
+            used = [message["usage"]["output_tokens"] for message in responses if message["turn_id"] == event.turn_id]
+            told = event.data["usage"]
+            if (told.get("requests", 0), told.get("output_tokens", 0)) != (len(used), sum(used)):
+                yield "untold", f"{event.turn_id} used {used}, its end says {told}"
 
 
 def _overlaps(events: Sequence[LogEvent]) -> Iterator[tuple[str, str]]:

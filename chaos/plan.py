@@ -8,14 +8,20 @@ KILLS_PER_ROUND = 10
 
 Moment = Literal["before", "after"]
 
-ALWAYS = ("claim", "deliver", "request", "journal", "flush", "turn.end", "hold", "stop", "tool")
-"""Places of which each cycle has both moments. `tool` is inside a tool: before and after its effect."""
+ALWAYS = ("claim", "deliver", "request", "journal", "flush", "turn.end", "hold", "stop", "park", "settle", "tool")
+"""Places of which each cycle has both moments: commits by their names, and `tool`, which is inside a tool.
 
-IN_TURN = ("accept", "resume", "drop", "hand_over", "task.end", "fold", "reconcile", "create", "wake", "retry")
+`hold` is the wish to stop and `stop` the end that follows; `park` makes a task and `settle` ends it.
+"""
+
+RARE = ("accept", "resume", "drop", "hand_over", "task.claim", "fold", "reconcile", "create", "wake", "retry")
 """Places of which each cycle has a few."""
 
-RARE_PER_CYCLE = 4
-INSTANTS_PER_CYCLE = 8
+ONCE = frozenset({"claim", "reconcile", "hand_over", "task.claim", "park", "settle"})
+"""Places that a worker may reach only once."""
+
+RARE_PER_CYCLE = 2
+INSTANTS_PER_CYCLE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class Kill:
 
 
 def _rare() -> list[tuple[str, Moment]]:
-    return [(place, moment) for place in IN_TURN for moment in ("before", "after")]
+    return [(place, moment) for place in RARE for moment in ("before", "after")]
 
 
 def cycle(seed: int, number: int) -> list[Kill]:
@@ -44,14 +50,16 @@ def cycle(seed: int, number: int) -> list[Kill]:
     first = number * RARE_PER_CYCLE
     places: list[tuple[str, Moment]] = [(place, moment) for place in ALWAYS for moment in ("before", "after")]
     places += [rare[(first + each) % len(rare)] for each in range(RARE_PER_CYCLE)]
-    kills = [Kill(place, moment, chance.choice((1, 1, 1, 2, 3))) for place, moment in places]
+    kills = [Kill(place, moment, 1 if place in ONCE else chance.choice((1, 1, 1, 2, 3))) for place, moment in places]
     kills += [Kill(after_seconds=chance.uniform(0.0, 0.6)) for _ in range(INSTANTS_PER_CYCLE)]
     chance.shuffle(kills)
     return kills
 
 
-def round_kills(seed: int, number: int, kills: int = KILLS_PER_ROUND) -> list[Kill]:
-    """The kills of round `number`, which does not depend on how many rounds there are."""
+def round_kills(seed: int, number: int, kills: int, *, place: str | None = None) -> list[Kill]:
+    """The kills of round `number`, which do not depend on how many rounds there are. With `place`, all are there."""
+    if place is not None:
+        return [Kill(place, "after" if at % 2 else "before") for at in range(kills)]
     length = len(cycle(seed, 0))
     chosen: list[Kill] = []
     for at in range(number * KILLS_PER_ROUND, number * KILLS_PER_ROUND + kills):

@@ -15,14 +15,12 @@ from chaos.client import Client, Record
 from chaos.link import Link, Worker
 from chaos.plan import Kill
 from chaos.reading import Readers
-from chaos.worker import Job
+from chaos.worker import Job, Room
 
 _CLIENTS = 3
 _PATIENCE = 12.0
 """Seconds to wait until a worker reaches its place; then it is killed where it is, as at any instant."""
 _SETTLE = 60.0
-MANY_CLAIMS = 1_000
-FEW_CLAIMS = 3
 
 
 @dataclass(slots=True)
@@ -32,7 +30,7 @@ class Round:
     folder: Path
     seed: str
     kills: Sequence[Kill]
-    max_claims: int = MANY_CLAIMS
+    room: Room
     done: Counter[str] = field(default_factory=Counter[str])
     link: Link = field(default_factory=Link)
     readers: Readers = field(init=False)
@@ -72,7 +70,7 @@ class Round:
 
     async def _start(self, kill: Kill | None) -> Worker:
         self.started += 1
-        job = Job(self.folder, self.started, kill, self.max_claims)
+        job = Job(self.folder, self.started, kill, self.room)
         return await Worker.start(job, self.readers.take)
 
     async def _life(self, kill: Kill) -> None:

@@ -17,22 +17,26 @@ from typing import Any
 from chaos.judge import KINDS
 from chaos.link import prepare
 from chaos.plan import KILLS_PER_ROUND, round_kills
-from chaos.round import FEW_CLAIMS, MANY_CLAIMS, Round
+from chaos.round import Round
+from chaos.worker import Room
 
 RESULTS = Path(__file__).parent / "results"
-_FEW_CLAIMS_EVERY = 5
+_ROOMS = (Room(), Room(), Room(per_worker=2), Room(per_owner=2), Room(claims=3))
+"""Most rounds have room for everything; in the others work must wait, or crashing again and again ends a turn."""
+
 _PACKAGES = ("outlast", "pydantic-ai-slim", "sqlalchemy")
 
 
 @dataclass(slots=True)
 class Run:
-    """With `only`, the one round that is to be played again."""
+    """With `only`, just the one round that is to be played again; with `place`, all kills are there."""
 
     kills: int
     seed: int
     name: str
     results: Path = RESULTS
     only: int | None = None
+    place: str | None = None
     done: Counter[str] = field(default_factory=Counter[str])
     faults: Counter[str] = field(default_factory=Counter[str])
     failing: list[int] = field(default_factory=list[int])
@@ -56,9 +60,9 @@ class Run:
 
     async def _round(self, number: int, kills: int) -> None:
         folder = Path(tempfile.mkdtemp(prefix="outlast-chaos-"))
-        claims = FEW_CLAIMS if number % _FEW_CLAIMS_EVERY == _FEW_CLAIMS_EVERY - 1 else MANY_CLAIMS
         began = time.monotonic()
-        round_ = Round(folder, f"{self.seed}.{number}", round_kills(self.seed, number, kills), max_claims=claims)
+        plan = round_kills(self.seed, number, kills, place=self.place)
+        round_ = Round(folder, f"{self.seed}.{number}", plan, _ROOMS[number % len(_ROOMS)])
         found = await round_.run()
         self.done += round_.done
         seconds = time.monotonic() - began

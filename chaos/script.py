@@ -85,7 +85,7 @@ class Effects:
 
 
 def make_agent(ledger: Ledger, at: At) -> Agent[object, str]:
-    """An agent with quick, slow, blocking, failing and repeatable tools."""
+    """An agent with quick, slow, blocking, failing and repeatable tools, and some that outlast their budget."""
     agent: Agent[object, str] = Agent(ScriptedModel(Script()), name="chaos")
     effects = Effects(ledger, at)
 
@@ -103,6 +103,11 @@ def make_agent(ledger: Ledger, at: At) -> Agent[object, str]:
         time.sleep(0.3)
         return effects.finish(context)
 
+    async def survey(context: RunContext[object], name: str) -> str:
+        effects.begin(context)
+        await asyncio.sleep(0.3)
+        return effects.finish(context)
+
     async def fail(context: RunContext[object], name: str) -> str:
         effects.begin(context)
         effects.finish(context)
@@ -113,4 +118,6 @@ def make_agent(ledger: Ledger, at: At) -> Agent[object, str]:
     agent.tool(thread)
     agent.tool(name="again", metadata=outlast.hints(idempotent=True))(slow)
     agent.tool(name="look", metadata=outlast.hints(read_only=True))(note)
+    agent.tool(metadata=outlast.hints(budget=0.05))(survey)
+    agent.tool(name="scan", metadata=outlast.hints(budget=0.05, idempotent=True))(survey)
     return agent

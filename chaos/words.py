@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-RUNS_ONCE = frozenset({"note", "slow", "thread", "fail"})
-MAY_RUN_AGAIN = frozenset({"again", "look"})
+MAY_RUN_AGAIN = frozenset({"again", "look", "scan"})
+OUTLASTS_ITS_BUDGET = frozenset({"survey", "scan"})
 STEPS = (
     "note",
     "note",
@@ -20,6 +20,10 @@ STEPS = (
     "slow+note+look",
     "again+slow",
     "thread+note",
+    "survey",
+    "scan",
+    "survey+note",
+    "scan+slow",
 )
 """What a plan is made of. Tools joined by `+` are called in parallel."""
 
@@ -34,6 +38,11 @@ def message(token: str, steps: Sequence[str]) -> str:
 def plans_in(content: str) -> list[tuple[str, list[str]]]:
     """Every token in a prompt with its steps."""
     return [(token, [step for step in plan.split(",") if step]) for token, plan in _PLAN.findall(content)]
+
+
+def wake_of(task_id: str) -> str:
+    """How the wake of a task begins."""
+    return f"Background task {task_id} ("
 
 
 def result_of(call_id: str) -> str:

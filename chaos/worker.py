@@ -23,13 +23,26 @@ from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
 from outlast.sessions.turn import TurnLimits
 from outlast.store import inputs, opening, tables
-from outlast.store.inputs import InputKind
+from outlast.store.inputs import InputKind, InputState
 from outlast.store.sqlite import SqliteDatabase
 from outlast.store.unit import Unit
 
 Json = dict[str, Any]
-_TURNS = TurnLimits(max_running_per_owner=64, max_queued_per_owner=10_000, max_woken=10_000)
-_LIMITS = Limits(max_inbox=1_000, max_busy_per_minute=1_000_000, turns=_TURNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many turns may run at once, and how often one may be claimed under workers that die."""
+
+    per_worker: int = 64
+    per_owner: int = 64
+    claims: int = 1_000
+
+    @property
+    def limits(self) -> Limits:
+        """Other limits are too high for this traffic to meet: they have tests of their own."""
+        turns = TurnLimits(max_running_per_owner=self.per_owner, max_queued_per_owner=10_000, max_woken=10_000)
+        return Limits(max_inbox=1_000, max_busy_per_minute=1_000_000, turns=turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,7 @@ class Job:
     folder: Path
     number: int
     kill: Kill | None
-    max_claims: int
+    room: Room
 
 
 @dataclass(slots=True)
@@ -56,16 +69,19 @@ class Trap:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def settings(max_claims: int) -> Settings:
-    """Short waits, and limits that traffic does not meet: they have tests of their own."""
+def settings(room: Room) -> Settings:
+    """The limits of the round, and short waits."""
+    limits = room.limits
     return Settings(
-        max_claims=max_claims,
-        max_inbox=_LIMITS.max_inbox,
-        max_busy_messages_per_minute=_LIMITS.max_busy_per_minute,
-        max_turns_per_owner=_TURNS.max_running_per_owner,
-        max_queued_turns_per_owner=_TURNS.max_queued_per_owner,
-        max_woken_turns=_TURNS.max_woken,
+        max_claims=room.claims,
+        max_inbox=limits.max_inbox,
+        max_busy_messages_per_minute=limits.max_busy_per_minute,
+        max_turns_per_worker=room.per_worker,
+        max_turns_per_owner=limits.turns.max_running_per_owner,
+        max_queued_turns_per_owner=limits.turns.max_queued_per_owner,
+        max_woken_turns=limits.turns.max_woken,
         model_backoff=timedelta(milliseconds=10),
+        wake_company=timedelta(milliseconds=50),
         stop_grace=timedelta(milliseconds=100),
         abandon_after=timedelta(seconds=2),
         drain=timedelta(milliseconds=150),
@@ -86,8 +102,8 @@ async def _serve(job: Job, channel: socket.socket) -> None:
     ledger = Ledger(job.folder / "ledger.jsonl", job.number)
     reader, writer = await asyncio.open_connection(sock=channel)
     agent = make_agent(ledger, trap.at)
-    async with Outlast(agent, database=job.folder / "outlast.db", settings=settings(job.max_claims)) as runtime:
-        await Service(runtime, reader, writer).run()
+    async with Outlast(agent, database=job.folder / "outlast.db", settings=settings(job.room)) as runtime:
+        await Service(runtime, job.room.limits, reader, writer).run()
     writer.close()
     ledger.close()
 
@@ -109,6 +125,7 @@ class Service:
     """Answers commands, each in a coroutine of its own, until the driver says `leave` or is gone."""
 
     runtime: Outlast[object, str]
+    limits: Limits
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     running: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -168,7 +185,7 @@ class Service:
             if known is not None:
                 return known.id
             text = command["text"]
-            return inbox.notify(unit, session_id, InputKind.WAKE, text, idempotency_key=key, limits=_LIMITS).id
+            return inbox.notify(unit, session_id, InputKind.WAKE, text, idempotency_key=key, limits=self.limits).id
 
         return await self.runtime.database.transaction(wake, name="wake")
 
@@ -176,7 +193,8 @@ class Service:
         """Answers when the wish is committed, as the caller who does not wait for the end sees it."""
         session_id = SessionId(command["session"])
         return await self.runtime.database.transaction(
-            lambda unit: turn.request_stop(unit, session_id, owner_id=LOCAL_OWNER, limits=_TURNS), name="hold"
+            lambda unit: turn.request_stop(unit, session_id, owner_id=LOCAL_OWNER, limits=self.limits.turns),
+            name="hold",
         )
 
     async def _resume(self, command: Json) -> str | None:
@@ -201,9 +219,15 @@ class Service:
         def look(connection: sa.Connection) -> Json:
             open_turns = sa.select(tables.turns.c.id).where(tables.turns.c.ended_at.is_(None))
             open_tasks = sa.select(tables.tasks.c.id).where(tables.tasks.c.ended_at.is_(None))
+            due_inputs = (
+                sa.select(tables.inputs.c.id)
+                .join(tables.sessions, tables.sessions.c.id == tables.inputs.c.session_id)
+                .where(tables.inputs.c.state == InputState.WAITING.value, ~tables.sessions.c.is_held)
+            )
+            still_open = [connection.execute(each).scalars() for each in (open_turns, open_tasks, due_inputs)]
             ends = connection.execute(sa.select(tables.sessions.c.id, tables.sessions.c.last_event))
             return {
-                "open": [*connection.execute(open_turns).scalars(), *connection.execute(open_tasks).scalars()],
+                "open": [each for found in still_open for each in found],
                 "ends": {row.id: row.last_event for row in ends},
             }
 
