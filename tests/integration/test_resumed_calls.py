@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from pydantic_ai import Agent, Tool
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelResponse, ToolReturnPart
 
 from outlast import Outlast, Settings, hints
 from outlast.testing import ScriptedModel, call, text
@@ -69,5 +69,8 @@ async def test_a_call_parked_right_before_a_crash_is_told_as_ended(tmp_path: Pat
         await session.settled()
         ends = await events_of(session, "call.ended")
         tasks = await session.tasks()
+        told = [part for message in await session.history() for part in message.parts]
 
     assert [(event.data["call_id"], event.data["task_id"]) for event in ends] == [("s1", tasks[0].id)]
+    answers = [part.model_response_str() for part in told if isinstance(part, ToolReturnPart)]
+    assert [tasks[0].id in answer for answer in answers] == [True], "and the model got its handle"

@@ -86,6 +86,7 @@ def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked:
             handle = handle_of(task.id, task.tool, task.spec.get("budget_seconds", 0))
             part = ToolReturnPart(tool_name=task.tool, content=handle, tool_call_id=task.call_id)
             book.recorded[task.call_id] = Recorded(part)
+            book.decided.add(task.call_id)
             book.untold[task.call_id] = task.id
     for event in logged:
         call_id = event.data["call_id"]
