@@ -1,12 +1,21 @@
 """The agents of the restart tests: built alike by the child that dies and by the test that goes on."""
 
-from collections.abc import Callable
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pydantic_ai import Agent, ToolReturn
+from fastmcp.client.transports import StdioTransport
+from pydantic import BaseModel
+from pydantic_ai import Agent, RunContext, ToolReturn
+from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.messages import BinaryContent
 
 import outlast as public
+from outlast import TurnContext
 from outlast.testing import ScriptedModel, Steps, call, gate, text
 from tests.support.crash import World
 
@@ -114,6 +123,55 @@ def with_another_charge(world: World) -> Options:
     return {"agent": agent}
 
 
+@dataclass
+class Desk:
+    """What the agent's tools are given; made anew on each worker, never stored."""
+
+    owner: str
+
+
+class Report(BaseModel):
+    city: str
+    degrees: int
+
+
+def existing_agent(world: World) -> Options:
+    """An agent as somebody wrote it before they heard of Outlast: deps, output type, MCP server, sync tool, timeout."""
+    steps: Steps = [
+        call("measure", city="Oslo", call_id="m1"),
+        call("whoami", call_id="w1"),
+        call("stuck", call_id="s1"),
+        call("final_result", city="Oslo", degrees=4, call_id="f1"),
+    ]
+    script = str(Path(__file__).parent / "mcp_server.py")
+    server = StdioTransport(sys.executable, [script, str(world.folder / "effects")], keep_alive=False)
+    agent = Agent(
+        ScriptedModel(steps, by="history"),
+        deps_type=Desk,
+        output_type=Report,
+        toolsets=[MCPToolset(server)],
+        name="agent",
+    )
+
+    @agent.tool
+    def whoami(ctx: RunContext[Desk]) -> str:  # pyright: ignore[reportUnusedFunction]
+        world.effect(f"whoami {ctx.deps.owner}")
+        world.place.passes("tool whoami")
+        return f"the desk of {ctx.deps.owner}"
+
+    @agent.tool_plain(timeout=0.05)
+    async def stuck() -> None:  # pyright: ignore[reportUnusedFunction]
+        await asyncio.Event().wait()
+
+    @asynccontextmanager
+    async def desk(context: TurnContext) -> AsyncGenerator[Desk]:
+        world.effect("desk opened")
+        yield Desk(context.owner_id)
+        world.effect("desk closed")
+
+    return {"agent": agent, "deps": desk}
+
+
 SCENARIOS: dict[str, Callable[[World], Options]] = {
     "one charge": one_charge,
     "one upsert": one_upsert,
@@ -122,4 +180,5 @@ SCENARIOS: dict[str, Callable[[World], Options]] = {
     "slow check": slow_check,
     "without charge": without_charge,
     "another charge": with_another_charge,
+    "existing agent": existing_agent,
 }

@@ -1,0 +1,63 @@
+"""The public surface is small, and changes to it are made on purpose."""
+
+import outlast
+import outlast.testing
+
+NAMES = [
+    "Attachment",
+    "Context",
+    "Event",
+    "Outcome",
+    "Outlast",
+    "OutlastError",
+    "Sent",
+    "Session",
+    "Settings",
+    "Task",
+    "Turn",
+    "TurnContext",
+    "Verdict",
+    "artifact",
+    "hints",
+    "idempotency_key",
+    "output",
+    "progress",
+    "secret",
+]
+
+TESTING_NAMES = [
+    "Reply",
+    "Request",
+    "ScriptExhausted",
+    "ScriptedModel",
+    "Step",
+    "Steps",
+    "call",
+    "calls",
+    "delay",
+    "error",
+    "gate",
+    "last_user_text",
+    "reasoning",
+    "reply",
+    "text",
+    "texts_seen",
+    "tool_returns",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    """K5: whatever is not listed may change without notice."""
+    assert outlast.__all__ == NAMES
+
+
+def test_the_public_names_of_testing_are_these() -> None:
+    """K5: users test their own agents with these."""
+    assert outlast.testing.__all__ == TESTING_NAMES
+
+
+def test_every_public_name_is_there() -> None:
+    """K5: a list that promises what is missing breaks `from outlast import *`."""
+    for module in (outlast, outlast.testing):
+        for name in module.__all__:
+            assert hasattr(module, name), f"{module.__name__}.{name} is listed but missing"
