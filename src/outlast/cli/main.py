@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from outlast import __version__
+from outlast.cli.chat import chat
 from outlast.cli.demo import demo
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ def outlast(
     """A runtime for AI agents whose work takes longer than a request."""
 
 
+app.command()(chat)
 app.command()(demo)
 
 

@@ -1,0 +1,125 @@
+"""What can be typed in a chat besides messages: lines that begin with a slash."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from outlast.cli import words
+from outlast.cli.chat_screen import Screen
+from outlast.errors import InvalidInput, OutlastError
+from outlast.runtime import Outlast
+from outlast.sessions.session import Session
+from outlast.store.tasks import Task
+
+HELP = """\
+/tasks         the background tasks of this conversation
+/cancel ID     cancel a task
+/output ID     what a task has put out so far
+/stop          stop the turn, as Ctrl-C does
+/retry         go on after a turn that failed or was stopped
+/quit          leave, as Ctrl-D does
+//text         send a message that begins with a slash
+While the agent works, what you type reaches it at its next step."""
+SHOWN_TASKS = 20
+CANCEL_SECONDS = 2.0
+STYLES = {"succeeded": "green", "failed": "red", "canceled": "yellow"}
+
+
+class Commands:
+    def __init__(self, outlast: Outlast[Any, Any], session: Session, screen: Screen) -> None:
+        self._outlast = outlast
+        self._session = session
+        self._screen = screen
+
+    async def run(self, line: str) -> bool:
+        """Do what the line says; False when it says to leave. What cannot be done is told."""
+        name, _, argument = line[1:].partition(" ")
+        try:
+            match name:
+                case "quit" | "exit":
+                    return False
+                case "help":
+                    self._say(HELP)
+                case "tasks":
+                    await self._tasks()
+                case "cancel":
+                    await self._cancel(argument.strip())
+                case "output":
+                    await self._output(argument.strip())
+                case "stop":
+                    if await self._session.stop() is None:
+                        self._say("Nothing runs.")
+                case "retry":
+                    await self._session.retry()
+                case _:
+                    self._say(f"There is no /{name}. /help lists what there is.")
+        except OutlastError as exc:
+            self._screen.line(Text(exc.message, style="red"))
+        return True
+
+    async def _tasks(self) -> None:
+        found = await self._outlast.tasks.list(session_id=self._session.id, limit=SHOWN_TASKS)
+        if not found:
+            self._say("No tasks: a call becomes one when it outruns its budget.")
+        for task in found:
+            self._screen.line(_row(task))
+
+    async def _cancel(self, given: str) -> None:
+        task = await self._find(given, is_open=True)
+        after = await self._outlast.tasks.cancel(task.id, wait=CANCEL_SECONDS)
+        if not after.is_over:
+            self._say(f"{after.title} was asked to cancel and has not confirmed it yet.")
+        elif after.state != "canceled":
+            self._say(f"{after.title} {after.state.value} before it could be canceled.")
+
+    async def _output(self, given: str) -> None:
+        task = await self._find(given, is_open=None)
+        piece = await self._outlast.tasks.output(task.id)
+        if not piece.total:
+            self._say(f"{task.title} has put out nothing.")
+        while piece.text:
+            if piece.cut:
+                self._say(f"({piece.cut} characters are no longer kept)")
+            self._screen.line(Text(piece.text.removesuffix("\n")))
+            piece = await self._outlast.tasks.output(task.id, offset=piece.next_offset)
+
+    async def _find(self, given: str, *, is_open: bool | None) -> Task:
+        """The task with this id, or whose id ends so; without one, the only task there is."""
+        known = await self._outlast.tasks.list(session_id=self._session.id, is_open=is_open, limit=500)
+        found = [task for task in known if task.id == given] or [task for task in known if task.id.endswith(given)]
+        if len(found) == 1:
+            return found[0]
+        raise InvalidInput(_which(given, found, known))
+
+    def _say(self, text: str) -> None:
+        for line in text.splitlines():
+            self._screen.line(Text(line, style="dim"))
+
+
+def _which(given: str, found: Sequence[Task], known: Sequence[Task]) -> str:
+    if not known:
+        return "There is no task here for that."
+    if given and not found:
+        return f"There is no task {given!r} here for that: it can be {_ids(known)}."
+    return f"Say which task: {_ids(found)}."
+
+
+def _ids(found: Sequence[Task]) -> str:
+    return ", ".join(f"{task.id} ({task.title})" for task in found[:SHOWN_TASKS])
+
+
+def _row(task: Task) -> Text:
+    state = "cancel requested" if task.cancel_requested_at and not task.is_over else task.state.value
+    if task.error is not None:
+        state = f"{state} ({task.error['kind']})"
+    said = [words.progress_line(task.progress) if not task.is_over else "", task.detail or ""]
+    if task.started_at is not None and task.ended_at is not None:
+        said.append(words.duration(task.ended_at - task.started_at))
+    return Text.assemble(
+        f"{task.id}  ",
+        (task.title, "bold"),
+        f"({words.arguments(task.spec.get('args'))})  ",
+        (state, STYLES.get(task.state.value, "")),
+        ("".join(f"  {each}" for each in said if each), "dim"),
+    )

@@ -1,0 +1,183 @@
+"""How a session's events look in a chat."""
+
+from typing import Any
+
+from rich.text import Text
+
+from outlast.cli import words
+from outlast.cli.chat_now import Now, SeenCall, task_name
+from outlast.cli.chat_screen import Screen
+from outlast.events.event import Event
+
+STOPPED = "Stopped. Type to go on, or /retry."
+BROKEN_OFF = "(the words above were broken off and do not count)"
+QUARTERS = 4
+
+
+class ChatView:
+    """Shows events one by one, in order. `last_end` is the type of the last end of a turn."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.now = Now()
+        self.last_end: str | None = None
+        self._screen = screen
+        self._parts: dict[str, str] = {}
+        self._has_rows = False
+        self._has_spoken = False
+        self._shown_inputs: set[str] = set()
+        self._quarters: dict[str, int] = {}
+
+    def show(self, event: Event) -> None:
+        was_idle = self.now.turn_id is None
+        self.now.add(event)
+        match event.type.partition(".")[0]:
+            case "input":
+                self._input(event, was_idle=was_idle)
+            case "part":
+                self._part(event)
+            case "call":
+                self._call(event)
+            case "task":
+                self._task(event)
+            case "turn" | "response" | "session":
+                self._turn(event)
+            case _:
+                pass
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show how things stand; time has passed even if nothing happened."""
+        rows = self.now.rows() if self._screen.has_status else []
+        if rows or self._has_rows:
+            self._screen.status(rows)
+        self._has_rows = bool(rows)
+
+    def note(self, text: str, style: str = "dim") -> None:
+        self._screen.line(Text(text, style=style))
+
+    def _input(self, event: Event, *, was_idle: bool) -> None:
+        """A message that need not wait is shown at once; one that waits is shown again where the model gets it."""
+        data = event.data
+        if data.get("kind") != "message":
+            return
+        if event.type == "input.accepted" and was_idle:
+            self._shown_inputs.add(data["input_id"])
+            self._you(data["text"])
+        elif event.type == "input.accepted" and not self._screen.has_status:
+            self.note(f"… waits: {words.shortened(data['text'], 60)}", "cyan dim")
+        elif event.type == "input.delivered" and data["input_id"] not in self._shown_inputs:
+            self._you(data["text"], " (delivered)")
+
+    def _you(self, text: str, remark: str = "") -> None:
+        self._screen.line(Text.assemble(("you › ", "bold cyan"), (text, "cyan"), (remark, "dim")))
+
+    def _part(self, event: Event) -> None:
+        data = event.data
+        part = data["part"]
+        if event.type == "part.started":
+            self._parts[part] = data["kind"]
+        elif event.type == "part.delta" and self._parts.get(part) in ("text", "reasoning"):
+            is_reasoning = self._parts[part] == "reasoning"
+            self._has_spoken = self._has_spoken or not is_reasoning
+            self._screen.say(data["text"], is_reasoning=is_reasoning)
+        elif event.type == "part.ended":
+            self._parts.pop(part, None)
+            self._screen.end_saying()
+
+    def _call(self, event: Event) -> None:
+        data = event.data
+        if event.type == "call.waiting":
+            self.note(f"⋯ {data['tool']}: {data['reason']}")
+        elif event.type == "call.started" and not self._screen.has_status:
+            self.note(f"⋯ {self.now.begun[data['call_id']].name}")
+        elif event.type == "call.ended":
+            self._call_ended(event)
+
+    def _call_ended(self, event: Event) -> None:
+        data = event.data
+        call = self.now.begun.get(data["call_id"]) or SeenCall(data["tool"], None, event.at)
+        passed = words.duration(event.at - call.started_at)
+        if data.get("task_id"):
+            line = Text.assemble(
+                ("↷ ", "yellow"), call.name, (f" goes on in the background as {data['task_id']}", "dim")
+            )
+        elif data["outcome"] == "success":
+            line = Text.assemble(("✓ ", "green"), call.name, (f" {passed}", "dim"))
+        else:
+            said = words.shortened(str(data["part"].get("content", "")), 200)
+            line = Text.assemble(("✗ ", "red"), call.name, (f" {data['outcome']} after {passed}: {said}", "dim"))
+        self._screen.line(line)
+
+    def _task(self, event: Event) -> None:
+        task = event.data["task"]
+        if event.type == "task.ended":
+            self._task_ended(event, task)
+        elif event.type == "task.changed" and not self._screen.has_status:
+            self._tell_quarter(task)
+
+    def _task_ended(self, event: Event, task: dict[str, Any]) -> None:
+        call = self.now.begun.get(task["call_id"])
+        after = "" if call is None else f" after {words.duration(event.at - call.started_at)}"
+        name = task_name(task)
+        if task["state"] == "succeeded":
+            line = Text.assemble(("✓ ", "green"), (f"{name} finished{after}", "bold"))
+        elif task["state"] == "canceled":
+            line = Text.assemble(("■ ", "yellow"), (f"{name} was canceled{after}", "bold"))
+        else:
+            error = task["error"] or {"kind": "failed", "message": ""}
+            line = Text.assemble(("✗ ", "red"), (f"{name} failed{after} ({error['kind']}): {error['message']}", "bold"))
+        line.append(f"  {task['id']}", "dim")
+        if self.now.is_held and task["wake"] != "silent":
+            line.append("  The agent hears of it when you go on.", "dim")
+        self._screen.line(line)
+        self._quarters.pop(task["id"], None)
+
+    def _tell_quarter(self, task: dict[str, Any]) -> None:
+        """Where no status is seen, progress is a line at each quarter."""
+        done = words.share(task["progress"])
+        if done is None:
+            return
+        quarter = int(done * QUARTERS)
+        if quarter > self._quarters.get(task["id"], 0):
+            self._quarters[task["id"]] = quarter
+            self.note(f"↷ {task_name(task)} {words.progress_line(task['progress'])}")
+
+    def _turn(self, event: Event) -> None:
+        data = event.data
+        match event.type:
+            case "turn.started":
+                self._has_spoken = False
+            case "turn.resumed":
+                self.note("↻ The process ended in the middle of this; it goes on from its last step.")
+            case "response.dropped":
+                self._screen.end_saying()
+                again = "" if data.get("retry_in") is None else f"; trying again in {data['retry_in']:g} s"
+                self.note(f"{BROKEN_OFF if data['dropped'] else '↻ the model did not answer'}{again}")
+            case "session.flagged":
+                self.note(f"■ The agent woke itself {data['woken_turns']} times; it waits for you now.", "yellow")
+            case _ if event.is_terminal:
+                self._ended(event)
+            case _:
+                pass
+
+    def _ended(self, event: Event) -> None:
+        data = event.data
+        self.last_end = event.type
+        self._parts.clear()
+        self._screen.end_saying()
+        if event.type == "turn.completed":
+            self._say_result(data)
+        elif event.type == "turn.stopped":
+            self._screen.line(Text.assemble(("■ ", "yellow"), (STOPPED, "dim")))
+        else:
+            hint = " /retry tries again." if data.get("is_retryable") else ""
+            self._screen.line(Text.assemble(("✗ ", "red"), f"{data['message']} ({data['kind']}){hint}"))
+
+    def _say_result(self, data: dict[str, Any]) -> None:
+        """What stands for an answer when the model said none: a closing line, or a typed output."""
+        said = data.get("text")
+        if not said and not self._has_spoken and data.get("output") is not None:
+            said = str(data["output"])
+        if said:
+            self._screen.say(said)
+            self._screen.end_saying()

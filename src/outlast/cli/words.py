@@ -1,0 +1,74 @@
+"""Small things said the same way everywhere in the terminal: arguments, durations, progress."""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, cast
+
+BAR_WIDTH = 20
+
+
+def arguments(given: Any, *, longest: int = 60) -> str:
+    """A call's arguments as a person would write them, cut to a readable length."""
+    try:
+        args: Any = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        args = given
+    if not args:
+        return ""
+    if isinstance(args, dict):
+        said = ", ".join(f"{name}={_value(value)}" for name, value in cast(dict[str, Any], args).items())
+    else:
+        said = str(args)
+    return shortened(said, longest)
+
+
+def shortened(text: str, longest: int) -> str:
+    """In one line, and not longer than that."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def duration(passed: timedelta) -> str:
+    seconds = max(0.0, passed.total_seconds())
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def share(progress: Mapping[str, Any] | None) -> float | None:
+    """How much is done, from 0 to 1, where that is known."""
+    if not progress or not progress.get("total"):
+        return None
+    return min(1.0, max(0.0, progress["current"] / progress["total"]))
+
+
+def bar(done: float, *, width: int = BAR_WIDTH) -> str:
+    filled = round(done * width)
+    return "█" * filled + "░" * (width - filled)
+
+
+def amount(progress: Mapping[str, Any] | None) -> str:
+    """`12 of 20 rows, reading`, or as much of it as was said."""
+    if not progress:
+        return ""
+    said = f"{progress['current']:g}"
+    if progress.get("total"):
+        said += f" of {progress['total']:g}"
+    if progress.get("unit"):
+        said += f" {progress['unit']}"
+    return f"{said}, {progress['label']}" if progress.get("label") else said
+
+
+def progress_line(progress: Mapping[str, Any] | None) -> str:
+    """A bar where the share is known, and the amount."""
+    done = share(progress)
+    said = amount(progress)
+    return said if done is None else f"{bar(done)} {done:4.0%}  {said}"
+
+
+def _value(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
