@@ -58,7 +58,11 @@ class OutputBuffer:
     def take(self) -> list[Chunk]:
         with self._lock:
             taken, self._pieces, self._size = list(self._pieces), deque(), 0
-        return taken
+        return _joined(taken)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._pieces
 
     def give_back(self, chunks: list[Chunk]) -> None:
         with self._lock:
@@ -102,8 +106,8 @@ class CallChannel:
         self._call_id = call_id
         self._attempt = attempt
         self._loop = asyncio.get_running_loop()
-        self._first_offset = offset
-        self._buffer: OutputBuffer | None = None
+        self._buffer = OutputBuffer(offset)
+        self._is_closed = False
         self._flushing: asyncio.Task[None] | None = None
         self._progress_timer: asyncio.TimerHandle | None = None
         self._puts: set[asyncio.Task[Any]] = set()
@@ -121,8 +125,6 @@ class CallChannel:
         if not text:
             return
         self.is_used = True
-        if self._buffer is None:
-            self._buffer = OutputBuffer(self._first_offset)
         self._buffer.add(self._home.secrets.mask(_storable(text)), self._attempt)
         if self._flushing is None:
             self._loop.call_soon_threadsafe(self._begin_flush)
@@ -146,7 +148,7 @@ class CallChannel:
             await asyncio.wait(self._puts)
         if self._flushing is not None:
             await asyncio.wait({self._flushing})
-        while self._buffer is not None and await self._flush():
+        while await self._flush():
             continue
 
     def _take_progress(self, progress: dict[str, Any]) -> None:
@@ -172,16 +174,17 @@ class CallChannel:
     async def _flush_until_quiet(self) -> None:
         try:
             while True:
-                has_written = await self._flush()
-                if not has_written:
-                    return
+                if not await self._flush():
+                    break
                 await asyncio.sleep(_FLUSH_SECONDS)
         finally:
             self._flushing = None
+        # A thread may have said something in the moment in which it still saw this at work.
+        if not self._buffer.is_empty and not self._is_closed:
+            self._begin_flush()
 
     async def _flush(self) -> bool:
         """Write what waits; False when nothing does."""
-        assert self._buffer is not None
         chunks = self._buffer.take()
         if not chunks:
             return False
@@ -195,6 +198,7 @@ class CallChannel:
         except StoreUnavailable as exc:
             self._buffer.give_back(chunks)
             if exc.details.get("is_closed"):
+                self._is_closed = True
                 return False
             log.warning("output waits for the database", call_id=self._call_id, error=str(exc))
         return True
@@ -204,6 +208,24 @@ class CallChannel:
         self._puts.add(put)
         self.artifacts.append(entry)
         put.add_done_callback(self._puts.discard)
+
+
+def _joined(chunks: list[Chunk]) -> list[Chunk]:
+    """Few long chunks instead of many short ones: each becomes a row."""
+    joined: list[Chunk] = []
+    run: list[Chunk] = []
+    size = 0
+    for chunk in chunks:
+        if run and (chunk.offset != run[-1].end or size + len(chunk.text) > _PIECE):
+            joined.append(_one(run))
+            run, size = [], 0
+        run.append(chunk)
+        size += len(chunk.text)
+    return [*joined, _one(run)] if run else joined
+
+
+def _one(run: list[Chunk]) -> Chunk:
+    return Chunk(run[0].offset, "".join(each.text for each in run), attempt=run[0].attempt)
 
 
 def _storable(text: str) -> str:

@@ -18,6 +18,7 @@ from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
+from outlast.errors import OutlastError
 from outlast.tools import outcomes
 from outlast.tools.hints import UNSET, Hints, hints_of
 
@@ -127,7 +128,7 @@ class CallHook(AbstractCapability[Any]):
         inner = start(running, handler, args)
         try:
             parked = await self._wait(running, inner, Hints(budget=None) if is_control else hints)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, OutlastError):  # the latter: the attempt was lost while parking
             if call_id not in self.ends.parked:
                 await self._cancel(running, inner)
             raise

@@ -13,6 +13,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 
 from outlast.calls.call import CallThreads
+from outlast.calls.channel import CallChannel
 from outlast.calls.hook import Unconfirmed
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.event import Event
@@ -28,7 +29,7 @@ from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.resume import OpenCallBook, read_book
 from outlast.sessions.settle import keep_partial, log_known_ends, settle
 from outlast.sessions.turn import Claim
-from outlast.sessions.turn_calls import CallShop, TurnCalls
+from outlast.sessions.turn_calls import CallShop, TurnCalls, bind_channel
 from outlast.sessions.turn_log import TurnLog
 from outlast.sessions.usage import usage_of
 from outlast.store import events, inputs, tasks, turns
@@ -357,6 +358,9 @@ class Attempt:
 
     def _detach(self, run: TurnRun, owned: Mapping[TaskId, Unconfirmed]) -> None:
         for task_id, unconfirmed in owned.items():
+            channel = unconfirmed.call.channel
+            if isinstance(channel, CallChannel):
+                bind_channel(channel, self._shop.calls, task_id, attempt=1)
             self._shop.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, task_id), is_canceled=True)
         if run.hook is not None:
             run.hook.ends.unconfirmed.clear()

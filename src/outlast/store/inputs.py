@@ -193,6 +193,21 @@ def release_group(unit: Unit, session_id: SessionId, group: str) -> None:
     )
 
 
+def untold_tasks(connection: sa.Connection, session_id: SessionId) -> list[TaskId]:
+    """The tasks that have ended and whose wakes nobody has seen, those that wait for their group too."""
+    found = connection.execute(
+        sa.select(inputs.c.task_id)
+        .where(
+            inputs.c.session_id == session_id,
+            inputs.c.kind == InputKind.WAKE.value,
+            inputs.c.task_id.is_not(None),
+            inputs.c.state.in_((InputState.WAITING.value, InputState.GROUPED.value)),
+        )
+        .order_by(inputs.c.sequence)
+    )
+    return [TaskId(task_id) for task_id in found.scalars()]
+
+
 def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> int:
     """What the model was told by another way is not told again. Gives how many wakes that took back."""
     done = unit.connection.execute(

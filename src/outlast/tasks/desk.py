@@ -17,7 +17,6 @@ from outlast.sessions.inbox import Limits
 from outlast.store import inputs, outputs, tasks
 from outlast.store.database import Database
 from outlast.store.files import FileStore
-from outlast.store.inputs import InputKind
 from outlast.store.tasks import Task
 from outlast.tasks import service
 
@@ -152,11 +151,7 @@ def _result_fields(task: Task) -> dict[str, Any]:
 def _open_or_unread(connection: sa.Connection, session_id: SessionId) -> list[Task]:
     """Every open task, and those that ended while their wake still waits."""
     open_now = tasks.page(connection, session_id=session_id, is_open=True, limit=_LISTED)
-    unread = [
-        tasks.get(connection, each.task_id)
-        for each in inputs.waiting(connection, session_id)
-        if each.kind is InputKind.WAKE and each.task_id is not None
-    ]
+    unread = [tasks.get(connection, each) for each in inputs.untold_tasks(connection, session_id)]
     return [*open_now, *(task for task in unread if task is not None)]
 
 

@@ -118,7 +118,13 @@ class ParkedCalls:
     def _spawn(self, work: Any) -> None:
         at_work = asyncio.ensure_future(work)
         self._at_work.add(at_work)
-        at_work.add_done_callback(self._at_work.discard)
+        at_work.add_done_callback(self._over)
+
+    def _over(self, at_work: asyncio.Task[None]) -> None:
+        self._at_work.discard(at_work)
+        exc = None if at_work.cancelled() else at_work.exception()
+        if exc is not None:
+            log.error("the end of a call could not be recorded", error=repr(exc), exc_info=exc)
 
     async def _look(self, owned: Owned) -> None:
         """Something was said about this task: if it was to cancel, or if it is over, its code must stop."""
@@ -130,7 +136,7 @@ class ParkedCalls:
             self._cancel(owned)
 
     def _cancel(self, owned: Owned) -> None:
-        if not owned.is_canceled:
+        if not owned.is_canceled and not owned.inner.done():
             owned.inner.cancel()
             self._begin_grace(owned)
 
@@ -160,6 +166,8 @@ class ParkedCalls:
         last = channel.progressed_at if isinstance(channel, CallChannel) else None
         loop = asyncio.get_running_loop()
         if last is not None and loop.time() - last < seconds:
+            if is_flagged:
+                self._spawn(self._flag(owned, None))
             self._watch_progress(owned, seconds, is_flagged=False)
         elif is_flagged:
             self._past(owned, service.NO_PROGRESS)
@@ -167,7 +175,7 @@ class ParkedCalls:
             self._spawn(self._flag(owned, f"no progress for {seconds:g} s"))
             self._watch_progress(owned, seconds, is_flagged=True)
 
-    async def _flag(self, owned: Owned, detail: str) -> None:
+    async def _flag(self, owned: Owned, detail: str | None) -> None:
         if owned.task_id is not None:
             await self._change(owned.task_id, owned.attempt, detail=detail)
 
@@ -190,13 +198,13 @@ class ParkedCalls:
 
     async def _record(self, owned: Owned) -> None:
         channel = owned.call.channel
-        artifacts: list[dict[str, Any]] = []
+        said: dict[str, Any] = {}
         if isinstance(channel, CallChannel):
             await channel.close()
-            artifacts = channel.artifacts
+            said = _last_words(channel)
         state, value, error = _truth(owned)
         viewed = await self._viewer.view(owned.call, value) if state is TaskState.SUCCEEDED else None
-        await self._tell(owned, state, viewed=viewed, error=error, artifacts=artifacts)
+        await self._tell(owned, state, viewed=viewed, error=error, said=said)
 
     async def _let_go(self, owned: Owned) -> None:
         self._forget(owned)
@@ -218,16 +226,17 @@ class ParkedCalls:
         *,
         viewed: Viewed | None = None,
         error: dict[str, Any] | None = None,
-        artifacts: list[dict[str, Any]] | None = None,
+        said: dict[str, Any] | None = None,
     ) -> None:
+        """`said`: the last of what the call itself said of its task."""
         task_id, call = owned.task_id, owned.call
         if task_id is None:
             log.info("a call of a lost attempt ended", tool=call.tool, call_id=call.call_id, state=state.value)
             return
 
         def settle(unit: Unit) -> None:
-            if artifacts:
-                tasks.set_values(unit, task_id, artifacts=tasks.encode(artifacts))
+            if said and tasks.holds(unit, task_id, owned.attempt):
+                tasks.set_values(unit, task_id, **said)
             result = None
             if viewed is not None:
                 result = viewed.value
@@ -251,6 +260,11 @@ class ParkedCalls:
                 wait = min(wait * 2, 1.0)
 
 
+def _last_words(channel: CallChannel) -> dict[str, Any]:
+    said = {"artifacts": channel.artifacts or None, "progress": channel.last_progress}
+    return {name: tasks.encode(value) for name, value in said.items() if value is not None}
+
+
 def _truth(owned: Owned) -> tuple[TaskState, Any, dict[str, Any] | None]:
     """What the call came to in the end. After a cancel, a sync tool's own thread is what counts."""
     ended = really(owned.call, owned.inner)
@@ -263,13 +277,15 @@ def _truth(owned: Owned) -> tuple[TaskState, Any, dict[str, Any] | None]:
 def _read(
     owned: Owned, exc: BaseException | None, result: Callable[[], Any] | None
 ) -> tuple[TaskState, Any, dict[str, Any] | None]:
+    secrets = owned.call.secrets
     if exc is None and result is not None:
         try:
-            return TaskState.SUCCEEDED, content_of(outcomes.settle(owned.call.tool, result(), owned.call.secrets)), None
+            value = content_of(outcomes.settle(owned.call.tool, result(), secrets))
+            return TaskState.SUCCEEDED, secrets.mask(value), None
         except ToolFailed as failed:
             return TaskState.FAILED, None, {"kind": "internal_error", "message": str(failed)}
     if isinstance(exc, ToolFailedError | ToolRetryError | ToolFailed):
-        return TaskState.FAILED, None, {"kind": "tool_error", "message": redact(str(exc), cut=4_096)}
+        return TaskState.FAILED, None, {"kind": "tool_error", "message": secrets.mask(redact(str(exc), cut=4_096))}
     assert exc is not None
-    failed = outcomes.internal_error(owned.call.tool, exc, owned.call.secrets)
+    failed = outcomes.internal_error(owned.call.tool, exc, secrets)
     return TaskState.FAILED, None, {"kind": "internal_error", "message": str(failed)}

@@ -33,7 +33,12 @@ class _Capture(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
         self.inner = start(self.running, handler, args)
-        await asyncio.wait({self.inner})
+        try:
+            await asyncio.wait({self.inner})
+        except asyncio.CancelledError:
+            self.inner.cancel()
+            await asyncio.wait({self.inner})
+            raise
         return "(done)"
 
 
@@ -83,14 +88,19 @@ async def _run(agent: Agent[Any, Any], threads: CallThreads, task: Task, running
     call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
     history = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
     value = await lease.open()
-    with Agent.using_thread_executor(threads):
-        async with agent.iter(message_history=history, deps=value, capabilities=[capture]) as run:
-            async for node in run:
-                if Agent.is_call_tools_node(node):
-                    async with node.stream(run.ctx) as stream:
-                        async for _ in stream:
-                            continue
-                    break
+    try:
+        with Agent.using_thread_executor(threads):
+            async with agent.iter(message_history=history, deps=value, capabilities=[capture]) as run:
+                async for node in run:
+                    if Agent.is_call_tools_node(node):
+                        async with node.stream(run.ctx) as stream:
+                            async for _ in stream:
+                                continue
+                        break
+    except asyncio.CancelledError:
+        # What the tool made of its cancel counts: it may have ended all the same.
+        if capture.inner is None or not capture.inner.done():
+            raise
     if capture.inner is None:
         raise ToolFailed(
             f"The tool {running.tool!r} cannot be run again: it is not there, or its arguments do not fit."

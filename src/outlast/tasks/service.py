@@ -32,6 +32,9 @@ TIMED_OUT = {"kind": "timeout", "message": "It did not end before its deadline a
 NO_PROGRESS = {"kind": "no_progress", "message": "It was alive but made no progress, and was told to stop."}
 CRASH_LOOP = {"kind": "crash_loop", "message": "Its process ended each time it ran; it is not tried again."}
 
+_VERDICTS = frozenset(each["kind"] for each in (INTERRUPTED, ABANDONED, TIMED_OUT, NO_PROGRESS, CRASH_LOOP))
+"""What the runtime says of a task; anything else is what its code came to."""
+
 
 def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId) -> Task:
     """A task for work that already runs in this process."""
@@ -57,7 +60,8 @@ def end(
         return Disposition.STALE_ATTEMPT
     if task.is_over or task.attempt != attempt:
         late = {"state": target.value, "result": result, "error": error}
-        if task.is_over and task.late_outcome is None and task.attempt == attempt:
+        is_outcome = error is None or error["kind"] not in _VERDICTS
+        if is_outcome and task.is_over and task.late_outcome is None and task.attempt == attempt:
             tasks.set_values(unit, task_id, late_outcome=tasks.encode(late))
         return Disposition.STALE_ATTEMPT
     moved = tasks.move(

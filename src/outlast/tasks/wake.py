@@ -1,5 +1,7 @@
 """What a task's end says to the conversation that asked for it. Tool text in it is data: fenced and escaped."""
 
+from typing import Any, cast
+
 from pydantic_core import to_json
 
 from outlast.store.tasks import Task, TaskState
@@ -38,4 +40,12 @@ def result_line(task: Task) -> str:
     text = task.result if isinstance(task.result, str) else to_json(task.result).decode()
     if len(text) <= INLINE:
         return f"Result: {text}"
-    return f"Result: {len(text)} characters; read them with read_output(id={task.id!r}, what='result')."
+    return f"Result: {_characters(task, text)} characters; read them with read_output(id={task.id!r}, what='result')."
+
+
+def _characters(task: Task, text: str) -> int:
+    """Of the whole result, also when the task holds only a view of it."""
+    if not isinstance(task.result, dict):
+        return len(text)
+    view = cast(dict[str, Any], task.result)
+    return view.get("characters_total", len(text)) if view.get("truncated") is True else len(text)
