@@ -183,7 +183,7 @@ class SqliteDatabase:
         self._watch(batch, "after")
 
     def _run(self, connection: sa.Connection, job: _Job) -> None:
-        unit = Unit(connection, self._clock.now())
+        unit = Unit(connection, self._clock.now(), is_serial=True)
         try:
             job.result = job.fn(unit)
             unit.flush(self._outbox)

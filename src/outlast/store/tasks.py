@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -209,10 +210,12 @@ def page(
     return [from_row(row) for row in connection.execute(query.order_by(tasks.c.id.desc()).limit(limit)).mappings()]
 
 
+_COUNT_OPEN = sa.select(sa.func.count()).select_from(tasks).where(*_OPEN)
+_COUNT_WAKING = _COUNT_OPEN.where(tasks.c.wake == WakePolicy.ON_TERMINAL.value)
+
+
 def open_count(connection: sa.Connection, session_id: SessionId, *, waking_only: bool = False) -> int:
-    query = sa.select(sa.func.count()).select_from(tasks).where(*_OPEN)
-    if waking_only:
-        query = query.where(tasks.c.wake == WakePolicy.ON_TERMINAL.value)
+    query = _COUNT_WAKING if waking_only else _COUNT_OPEN
     return connection.execute(query, {"session": session_id}).scalar_one()
 
 
@@ -262,11 +265,9 @@ def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Dispositio
     assert target in MOVES[task.state], f"{task.state} -> {target} is not a move"
     if target in ENDED:
         values["ended_at"] = unit.now_us
-    done = unit.connection.execute(
-        sa.update(tasks)
-        .where(tasks.c.id == task.id, tasks.c.state == task.state.value, tasks.c.attempt == task.attempt)
-        .values(state=target.value, **values)
-    )
+    values["state"] = target.value
+    key = {"key": task.id, "source": task.state.value, "held": task.attempt}
+    done = unit.connection.execute(_move(tuple(values)), {**key, **values})
     return Disposition.MOVED if done.rowcount == 1 else Disposition.STALE_ATTEMPT
 
 
@@ -277,7 +278,18 @@ def holds(unit: Unit, task_id: TaskId, attempt: int) -> bool:
 
 
 def set_values(unit: Unit, task_id: TaskId, **values: Any) -> None:
-    unit.connection.execute(sa.update(tasks).where(tasks.c.id == task_id).values(**values))
+    unit.connection.execute(_set(tuple(values)), {"key": task_id, **values})
+
+
+@cache
+def _set(names: tuple[str, ...]) -> sa.Update:
+    update = sa.update(tasks).where(tasks.c.id == sa.bindparam("key"))
+    return update.values({name: sa.bindparam(name) for name in names})
+
+
+@cache
+def _move(names: tuple[str, ...]) -> sa.Update:
+    return _set(names).where(tasks.c.state == sa.bindparam("source"), tasks.c.attempt == sa.bindparam("held"))
 
 
 def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:

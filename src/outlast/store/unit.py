@@ -91,8 +91,10 @@ class LockedSession:
 class Unit:
     """One transaction. Repositories take it, or its `connection`; it lives on one thread and is not kept."""
 
-    def __init__(self, connection: sa.Connection, now: datetime) -> None:
+    def __init__(self, connection: sa.Connection, now: datetime, *, is_serial: bool = False) -> None:
         self.connection = connection
+        self.is_serial = is_serial
+        """No other transaction runs meanwhile: what was read before a lock is still true after it."""
         self.now = now
         self.now_us = to_microseconds(now)
         self.committed = Committed()

@@ -3,6 +3,7 @@
 State change, event and wake commit together: every end is told once.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from outlast.errors import Conflict, NotFound
@@ -72,8 +73,7 @@ def end(
         error=None if error is None else tasks.encode(error),
     )
     if moved is Disposition.MOVED:
-        ended = tasks.get(unit.connection, task_id)
-        assert ended is not None
+        ended = replace(task, state=target, result=result, error=error, ended_at=unit.now)
         tell(unit, EventType.TASK_ENDED, ended)
         _wake(unit, ended, limits)
     return moved
@@ -183,10 +183,10 @@ def _wake(unit: Unit, task: Task, limits: Limits) -> None:
 def _locked(unit: Unit, task_id: TaskId) -> Task | None:
     """The task with its session's lock held: session first, then task."""
     found = tasks.get(unit.connection, task_id)
-    if found is None:
-        return None
+    if found is None or unit.has_locked(found.session_id):
+        return found
     unit.lock(found.session_id)
-    return tasks.get(unit.connection, task_id)
+    return found if unit.is_serial else tasks.get(unit.connection, task_id)
 
 
 def _owned(unit: Unit, task_id: TaskId, owner_id: str) -> Task:
