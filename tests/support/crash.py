@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ class Place:
 
     name: str = ""
     counts: dict[str, int] = field(default_factory=dict[str, int])
+    flushed: threading.Event = field(default_factory=threading.Event)
 
     def passes(self, name: str) -> None:
         """Die here if this is the place."""
@@ -35,6 +37,8 @@ class Place:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def passes_commit(self, name: str, moment: Moment) -> None:
+        if (name, moment) == ("flush", "after"):
+            self.flushed.set()
         key = f"commit {name} {moment}"
         self.counts[key] = self.counts.get(key, 0) + 1
         self.passes(f"{key} {self.counts[key]}")
@@ -43,7 +47,10 @@ class Place:
         async def pass_by() -> None:
             if name == self.name:
                 # Let what was said so far reach the database: the crash comes in the middle of the answer.
+                # Where nothing waits to be written there is no flush, so the wait has an end.
+                self.flushed.clear()
                 await asyncio.sleep(0.05)
+                await asyncio.to_thread(self.flushed.wait, 1)
             self.passes(name)
 
         return pass_by

@@ -1,11 +1,13 @@
 """The model's own tools: look at, wait for and cancel background work, and read long output in pieces."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
-from pydantic_ai import FunctionToolset
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai import FunctionToolset, RunContext
+from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from outlast.calls.call import RunningCall, current_call
 from outlast.ids import TaskId
@@ -35,6 +37,34 @@ class Desk(Protocol):
     ) -> dict[str, Any]: ...
 
     async def read(self, call: RunningCall, id: str, *, offset: int, length: int, what: str) -> dict[str, Any]: ...
+
+
+@dataclass
+class WithControlTools(WrapperToolset[Any]):
+    """The agent's tools and the control tools.
+
+    Not two toolsets side by side: pydantic-ai would ask both anew in asyncio tasks of their own before every
+    model request, which costs a turn more than its commits do. The control tools never change within a run.
+    """
+
+    control: AbstractToolset[Any]
+    _tools: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]], repr=False)
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await self.wrapped.get_tools(ctx)
+        if not self._tools:
+            self._tools = await self.control.get_tools(ctx)
+        taken = tools.keys() & self._tools.keys()
+        if taken:
+            names = ", ".join(sorted(taken))
+            raise UserError(f"A tool of the agent has the name of a control tool: {names}. Give it another name.")
+        return {**tools, **self._tools}
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        toolset = self.control if name in self._tools else self.wrapped
+        return await toolset.call_tool(name, tool_args, ctx, tool)
 
 
 def control_toolset(desk: Desk) -> FunctionToolset[Any]:

@@ -16,6 +16,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from outlast.calls.breaker import ADVICE, MOST, REFUSED, Breaker
 from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
+from outlast.calls.control import WithControlTools
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.errors import OutlastError
@@ -102,14 +103,11 @@ class CallHook(AbstractCapability[Any]):
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
 
-    def get_toolset(self) -> AbstractToolset[Any]:
-        return self.control
-
     def get_instructions(self) -> str | None:
         return self.instructions
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return self.keeper.around(toolset)
+        return WithControlTools(self.keeper.around(toolset), self.control)
 
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any

@@ -30,7 +30,7 @@ T = TypeVar("T")
 log = structlog.get_logger("outlast.turns")
 
 _DELTA_CHARACTERS = 32 * 1024
-_LONGEST_WAIT = 1.0
+_LONGEST_COALESCE = 0.25
 
 
 @dataclass(slots=True)
@@ -194,7 +194,7 @@ class TurnLog:
     def _schedule(self) -> None:
         if self._timer is None:
             # A busy store gets fewer, larger commits: text waits twice as long as the last commit took.
-            wait = max(self.coalesce.total_seconds(), min(2 * self._commit_seconds, _LONGEST_WAIT))
+            wait = max(self.coalesce.total_seconds(), min(2 * self._commit_seconds, _LONGEST_COALESCE))
             self._timer = asyncio.get_running_loop().call_later(wait, self._begin_flush)
 
     def _begin_flush(self) -> None:

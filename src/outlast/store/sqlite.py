@@ -22,13 +22,20 @@ from sqlalchemy.pool import NullPool
 
 from outlast.clock import Clock
 from outlast.errors import StoreUnavailable
-from outlast.store.database import CommitWatcher, decided, hand_on
+from outlast.store.database import CommitWatcher, hand_on
 from outlast.store.unit import Outbox, SilentOutbox, Unit
 
 T = TypeVar("T")
 
 _SHARE = 128
 _READERS = 4
+
+
+class _Decision(asyncio.Future[T]):
+    """Cannot be cancelled: asyncio cancels its waiter when the commit is decided, and not before."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        return False
 
 
 @dataclass(slots=True)
@@ -98,9 +105,13 @@ class SqliteDatabase:
         if self._closed:
             raise StoreUnavailable("The database is closed.", is_closed=True)
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(fn, name, loop, future))
-        return await decided(future)
+        decision: _Decision[T] = _Decision(loop=loop)
+        self._jobs.put(_Job(fn, name, loop, decision))
+        try:
+            return await decision
+        except asyncio.CancelledError:
+            decision.exception()
+            raise
 
     async def read(self, fn: Callable[[sa.Connection], T]) -> T:
         if self._closed:
@@ -156,7 +167,7 @@ class SqliteDatabase:
                     each.error = each.error or error
                 connection = _discard(connection)
             for loop, jobs in groupby(batch, key=lambda each: each.loop):
-                loop.call_soon_threadsafe(_settle, loop, list(jobs), self._outbox)
+                loop.call_soon_threadsafe(_settle, list(jobs), self._outbox)
         _discard(connection)
 
     def _commit(self, connection: sa.Connection, batch: list[_Job]) -> None:
@@ -199,10 +210,10 @@ class SqliteDatabase:
                     self.watcher(job.name, moment)
 
 
-def _settle(loop: asyncio.AbstractEventLoop, jobs: list[_Job], outbox: Outbox) -> None:
-    """One wake-up of the loop for all that shared a commit; each is settled on its own."""
+def _settle(jobs: list[_Job], outbox: Outbox) -> None:
+    """One wake-up of the loop for all that shared a commit."""
     for job in jobs:
-        loop.call_soon(job.settle, outbox)
+        job.settle(outbox)
 
 
 def _raw(connection: sa.Connection) -> sqlite3.Connection:
