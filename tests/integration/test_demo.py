@@ -15,6 +15,7 @@ import pytest
 
 OUTLAST = Path(sys.executable).with_name("outlast")
 PATIENCE = 120
+SLOW_ACT = "A tool that takes longer than a turn should wait"
 
 # Each test starts several interpreters, one after another.
 pytestmark = pytest.mark.timeout(180)
@@ -59,7 +60,8 @@ def test_the_demo_survives_its_kill(shown: str) -> None:
     first, second = re.findall(r"start process (\d+)", said)
     assert first != second
     assert f"kill -9 {first}" in said
-    before, after = said.split(f"kill -9 {first}")
+    before, rest = said.split(f"kill -9 {first}")
+    after = rest.partition(SLOW_ACT)[0]
     assert before.count("is running ...") == 1
     assert "pay_invoice is done" in before
     assert "Done: 1,240 EUR went to Nordlys" in before
@@ -73,10 +75,27 @@ def test_the_demo_survives_its_kill(shown: str) -> None:
 
 def test_a_message_sent_while_the_tool_runs_is_delivered_with_its_result(shown: str) -> None:
     """D3: accepted during the call, delivered at the boundary after it, before the crash."""
-    log = words(shown).partition("The log around the crash")[2]
+    log = words(shown).partition("The log around the crash")[2].partition(SLOW_ACT)[0]
     order = re.findall(r"#\d+ (\S+)", log)
     assert order[:5] == ["call.started", "input.accepted", "call.ended", "input.delivered", "turn.resumed"]
     assert order[-1] == "turn.completed"
+
+
+def test_a_slow_tool_goes_on_while_a_question_is_answered(shown: str) -> None:
+    """B1, B4, B7: parked past its budget, a bar that moves, and its end wakes the conversation."""
+    act = words(shown).partition(SLOW_ACT)[2]
+    order = [
+        "check_year is past its budget: it goes on in the background as a task",
+        "I will tell you what comes of it.",
+        "you Meanwhile: which one was the largest?",
+        "agent The one you paid today: 1,240 EUR to Nordlys.",
+        "task check_year has succeeded",
+        "the task's end wakes the conversation",
+        "one of them was paid twice",
+        "Nobody waited for the tool",
+    ]
+    assert sorted(order, key=act.index) == order
+    assert re.search(r"task check_year █+░* +\d+% +\d+ of 12 months", act)
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

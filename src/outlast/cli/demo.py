@@ -1,4 +1,4 @@
-"""`outlast demo`: an agent is killed in the middle of a sentence, and goes on.
+"""`outlast demo`: an agent is killed in the middle of a sentence, and goes on; a slow tool outlasts its turn.
 
 Everything shown comes from real events of real processes; only the model is scripted, so no key is needed.
 """
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from outlast.cli.demo_agent import FAST, TOOL, Paths, make_agent
+from outlast.cli.demo_agent import FAST, TOOL, Gates, Paths, make_agent
 from outlast.cli.demo_process import AgentProcess
 from outlast.cli.demo_scene import Scene, event_line
 from outlast.cli.play import Stage
@@ -22,6 +22,8 @@ from outlast.runtime import Outlast
 
 FIRST_MESSAGE = "Please pay the invoice from Nordlys: 1,240 EUR."
 STEERING_MESSAGE = "And when will it arrive?"
+SLOW_MESSAGE = "Was any invoice of this year paid twice?"
+MEANWHILE_MESSAGE = "Meanwhile: which one was the largest?"
 KILL_AFTER = 60
 INTERRUPTED = 130
 
@@ -29,7 +31,10 @@ INTERRUPTED = 130
 def demo(
     fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the reader.")] = False,
 ) -> None:
-    """Watch an agent survive kill -9. Needs no API key, leaves nothing behind."""
+    """Watch an agent survive kill -9, and a slow tool go on in the background.
+
+    Needs no API key, and leaves nothing behind.
+    """
     console = Console(highlight=False)
     ended_before = signal.signal(signal.SIGTERM, _end)
     try:
@@ -43,15 +48,18 @@ def demo(
 
 
 def play(stage: Stage, folder: Path, *, is_fast: bool) -> None:
-    """The whole play in two acts and a proof. Raises if what it claims is not so."""
+    """The whole play in two acts, a proof and a third act. Raises if what it claims is not so."""
     stage.title("An agent pays an invoice, and its process is killed")
     position = _first_act(stage, folder, is_fast=is_fast)
-    stage.pause(1.5)
+    stage.pause(1.0)
     stage.title("A new process, the same file")
-    answer = _second_act(stage, folder, position, is_fast=is_fast)
+    position, answer = _second_act(stage, folder, position, is_fast=is_fast)
     stage.pause(1.0)
     stage.title("What is on disk")
     _prove(stage, Paths(folder), answer)
+    stage.pause(1.5)
+    stage.title("A tool that takes longer than a turn should wait")
+    _third_act(stage, folder, position, is_fast=is_fast)
 
 
 def _first_act(stage: Stage, folder: Path, *, is_fast: bool) -> int:
@@ -75,8 +83,8 @@ def _first_act(stage: Stage, folder: Path, *, is_fast: bool) -> int:
     raise OutlastError("The agent's process ended before it could be killed.")
 
 
-def _second_act(stage: Stage, folder: Path, position: int, *, is_fast: bool) -> str:
-    """From the last commit to the end. Gives the answer."""
+def _second_act(stage: Stage, folder: Path, position: int, *, is_fast: bool) -> tuple[int, str]:
+    """From the last commit to the end. Gives the last event's number and the answer."""
     with (
         AgentProcess(folder, after=position, is_fast=is_fast, is_stalling=False) as process,
         Scene(stage, position=position) as scene,
@@ -86,7 +94,30 @@ def _second_act(stage: Stage, folder: Path, position: int, *, is_fast: bool) -> 
             if event.type == "call.started":
                 raise OutlastError("The tool was started a second time.")
             scene.show(event)
-        return scene.words
+            if event.type == "turn.completed":
+                process.finish()
+        return scene.position, scene.words
+
+
+def _third_act(stage: Stage, folder: Path, position: int, *, is_fast: bool) -> None:
+    """A call is parked, a question is answered meanwhile, and the end of the call wakes the conversation."""
+    with (
+        AgentProcess(folder, after=position, is_fast=is_fast, is_stalling=False) as process,
+        Scene(stage, position=position) as scene,
+    ):
+        process.send(SLOW_MESSAGE)
+        ends: list[str] = []
+        for event in process.events():
+            scene.show(event)
+            if event.type == "turn.completed":
+                ends.append(scene.words)
+                if len(ends) == 1:
+                    process.send(MEANWHILE_MESSAGE)
+                elif len(ends) == 3:
+                    process.finish()
+    if len(ends) != 3:
+        raise OutlastError(f"There should be three turns: one that parks, an answer, and a woken one: {ends}")
+    stage.line("", "Nobody waited for the tool, and nobody had to ask for its result.")
 
 
 def _prove(stage: Stage, paths: Paths, answer: str) -> None:
@@ -108,7 +139,7 @@ def _prove(stage: Stage, paths: Paths, answer: str) -> None:
 
 async def _read(paths: Paths) -> tuple[list[Event], str]:
     """The events from the call on, without the pieces of text, and what the turn came to."""
-    agent = make_agent(paths, FAST, asyncio.Event(), is_stalling=False)
+    agent = make_agent(paths, FAST, Gates(), is_stalling=False)
     async with Outlast(agent, database=paths.database) as outlast:
         session = (await outlast.sessions.list(limit=1))[0]
         async with session.events(follow=False) as stream:

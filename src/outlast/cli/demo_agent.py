@@ -1,15 +1,15 @@
 """The process that the demo kills: a small program that runs an agent with Outlast and tells what happens.
 
 It takes messages on stdin, one a line, and writes each event of the session to stdout as a line of JSON. The
-model is scripted from the history it is given, so a new process goes on where the last one was. It ends with
-its turn, or when whoever started it is gone.
+model is scripted from the history it is given, so a new process goes on where the last one was. It ends when
+its stdin does: when nothing more is wanted of it, or when whoever started it is gone.
 """
 
 import argparse
 import asyncio
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,14 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage
 from pydantic_core import to_json
 
+from outlast.calls.call import progress
 from outlast.runtime import Outlast
 from outlast.sessions.session import Session
 from outlast.testing import ScriptedModel, Step, call, gate, last_user_text, text, tool_returns
+from outlast.tools.hints import hints
 
 TOOL = "pay_invoice"
+SLOW_TOOL = "check_year"
 LIMIT_SECONDS = 100
 STALL_AT = 90
 """Characters after which the answer stalls in a process that is to be killed."""
@@ -30,15 +33,17 @@ STALL_AT = 90
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast the model talks and how long the bank takes."""
+    """How fast the model talks, how long the bank takes, and how long a month of invoices."""
 
     chunk: int
     pause: float
     bank_seconds: float
+    budget_seconds: float
+    month_seconds: float
 
 
-READABLE = Pace(chunk=3, pause=0.055, bank_seconds=2.0)
-FAST = Pace(chunk=10, pause=0.002, bank_seconds=0.0)
+READABLE = Pace(chunk=4, pause=0.04, bank_seconds=1.5, budget_seconds=0.8, month_seconds=0.35)
+FAST = Pace(chunk=10, pause=0.002, bank_seconds=0.0, budget_seconds=0.05, month_seconds=0.02)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +69,27 @@ def script(pace: Pace, *, is_stalling: bool) -> Callable[[list[ModelMessage]], S
 
     def step(messages: list[ModelMessage]) -> Step:
         results = list(tool_returns(messages).values())
+        asked = last_user_text(messages)
         if not results:
             return [say("I will pay it now."), call(TOOL, supplier="Nordlys", euros=1240)]
-        answer = _answer(results[0], last_user_text(messages))
+        if "paid twice" in asked:
+            return _check(say, results)
+        if "background_result" in asked:
+            return say("The check is done: 480 invoices, and one of them was paid twice, in March, to Fjord AS.")
+        if "largest" in asked:
+            return say("The one you paid today: 1,240 EUR to Nordlys.")
+        answer = _answer(results[0], asked)
         if is_stalling:
             return [say(answer[:STALL_AT]), gate(asyncio.Event()), say(answer[STALL_AT:])]
         return say(answer)
 
     return step
+
+
+def _check(say: Callable[[str], Any], results: list[Any]) -> Step:
+    if any(isinstance(result, dict) and "task_id" in result for result in results):
+        return say("That takes a while and goes on in the background. I will tell you what comes of it.")
+    return call(SLOW_TOOL, year=2026)
 
 
 def _answer(paid: Any, question: str) -> str:
@@ -83,8 +101,18 @@ def _answer(paid: Any, question: str) -> str:
     return f"{answer} There is nothing left for you to do."
 
 
-def make_agent(paths: Paths, pace: Pace, bank_may_answer: asyncio.Event, *, is_stalling: bool) -> Agent[None, str]:
-    """An agent with one tool that must not run twice."""
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Places where the tools wait for the play, however fast it is."""
+
+    bank: asyncio.Event = field(default_factory=asyncio.Event)
+    """Opened when a message came while the bank was at work."""
+    last_months: asyncio.Event = field(default_factory=asyncio.Event)
+    """Opened when a question was answered while the check went on."""
+
+
+def make_agent(paths: Paths, pace: Pace, gates: Gates, *, is_stalling: bool) -> Agent[None, str]:
+    """An agent with a tool that must not run twice and one that takes longer than a turn should wait."""
     agent = Agent(ScriptedModel(script(pace, is_stalling=is_stalling)), name="bookkeeper")
 
     @agent.tool_plain(name=TOOL)
@@ -93,21 +121,31 @@ def make_agent(paths: Paths, pace: Pace, bank_may_answer: asyncio.Event, *, is_s
         with paths.ledger.open("a") as ledger:
             ledger.write(f"paid {euros:,} EUR to {supplier}\n")
         await asyncio.sleep(pace.bank_seconds)
-        await bank_may_answer.wait()
+        await gates.bank.wait()
         return {"supplier": supplier, "euros": euros, "arrives": "Thursday"}
+
+    @agent.tool_plain(name=SLOW_TOOL, metadata=hints(budget=pace.budget_seconds))
+    async def check_year(year: int) -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        """Look for invoices of a year that were paid twice."""
+        for month in range(1, 13):
+            await asyncio.sleep(pace.month_seconds)
+            progress(month, 12, unit="months")
+            if month == 9:
+                await gates.last_months.wait()
+        return {"year": year, "invoices": 480, "paid_twice": ["Fjord AS, March"]}
 
     return agent
 
 
 async def run(paths: Paths, pace: Pace, *, after: int, is_stalling: bool) -> None:
-    """Take messages and tell events until the turn has ended."""
-    steered = asyncio.Event()
-    agent = make_agent(paths, pace, steered, is_stalling=is_stalling)
+    """Take messages and tell events until stdin ends."""
+    gates = Gates()
+    agent = make_agent(paths, pace, gates, is_stalling=is_stalling)
     async with asyncio.timeout(LIMIT_SECONDS), Outlast(agent, database=paths.database) as outlast:
         known = await outlast.sessions.list(limit=1)
         session = known[0] if known else await outlast.sessions.create()
-        taking = asyncio.create_task(_take_messages(session, steered), name="messages from stdin")
-        telling = asyncio.create_task(_tell_events(session, after), name="events to stdout")
+        taking = asyncio.create_task(_take_messages(session, gates), name="messages from stdin")
+        telling = asyncio.create_task(_tell_events(session, after, gates), name="events to stdout")
         try:
             await asyncio.wait({taking, telling}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -119,8 +157,8 @@ async def run(paths: Paths, pace: Pace, *, after: int, is_stalling: bool) -> Non
                 raise end
 
 
-async def _take_messages(session: Session, steered: asyncio.Event) -> None:
-    """Each line is a message; the second one comes while the bank is at work. Returns when stdin ends."""
+async def _take_messages(session: Session, gates: Gates) -> None:
+    """Each line is a message. Returns when stdin ends."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -128,19 +166,21 @@ async def _take_messages(session: Session, steered: asyncio.Event) -> None:
         while line := (await reader.readline()).decode().strip():
             sent = await session.send(line)
             if sent.place is not None:
-                steered.set()
+                gates.bank.set()
     finally:
         transport.close()
 
 
-async def _tell_events(session: Session, after: int) -> None:
+async def _tell_events(session: Session, after: int, gates: Gates) -> None:
+    ends = 0
     async with session.events(after=after) as stream:
         async for event in stream:
             line = to_json({"number": event.number, "type": event.type, "data": event.data})
             sys.stdout.buffer.write(line + b"\n")
             sys.stdout.buffer.flush()
-            if event.is_terminal:
-                return
+            ends += event.is_terminal
+            if ends == 2:
+                gates.last_months.set()
 
 
 def main() -> None:

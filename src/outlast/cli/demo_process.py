@@ -49,6 +49,11 @@ class AgentProcess:
         self._process.stdin.write(f"{message}\n".encode())
         self._process.stdin.flush()
 
+    def finish(self) -> None:
+        """Nothing more is wanted of it: it ends by itself."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
     def events(self) -> Iterator[SeenEvent]:
         """As they come, until the process has ended. One that ended on its own account with an error raises."""
         assert self._process.stdout is not None

@@ -19,6 +19,7 @@ STYLES = {
     "answer": "green",
     "tool": "yellow",
     "ledger": "yellow",
+    "task": "yellow",
     "kill": "bold red",
     "start": "bold magenta",
     "log": "dim",
@@ -53,13 +54,33 @@ class Speech:
             self._console.print(row(self._speaker, self.words))
 
 
+class Meter:
+    """A line that is drawn again in place. Use it in `with`; it is gone when it ends."""
+
+    def __init__(self, console: Console, speaker: str) -> None:
+        self._speaker = speaker
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+
+    def set(self, words: str) -> None:
+        self._live.update(row(self._speaker, words), refresh=True)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+
 class Stage:
     """Where the play is shown. Without a pace nothing waits for the reader."""
 
     def __init__(self, console: Console, *, is_fast: bool, is_live: bool | None = None) -> None:
         self.console = console
         self._is_fast = is_fast
-        self._is_live = console.is_terminal and not console.is_dumb_terminal if is_live is None else is_live
+        self.is_live = console.is_terminal and not console.is_dumb_terminal if is_live is None else is_live
 
     def title(self, words: str) -> None:
         self.console.print()
@@ -69,7 +90,11 @@ class Stage:
         self.console.print(row(speaker, words))
 
     def speech(self, speaker: str) -> Speech:
-        return Speech(self.console, speaker, is_live=self._is_live)
+        return Speech(self.console, speaker, is_live=self.is_live)
+
+    def meter(self, speaker: str) -> Meter:
+        """Only where `is_live`."""
+        return Meter(self.console, speaker)
 
     def pause(self, seconds: float) -> None:
         """Time to read."""
