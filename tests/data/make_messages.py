@@ -1,6 +1,7 @@
 """Write every kind of message part as the installed pydantic-ai stores it: `python make_messages.py > FILE`.
 
-Run it in an environment with the lowest supported pydantic-ai; the file is what an older Outlast left behind.
+Run it in an environment with the lowest supported pydantic-ai, and keep the files of earlier ones: each is what an
+older process left behind.
 """
 
 from datetime import UTC, datetime
