@@ -56,6 +56,15 @@ async def task_that(session: Session, holds: Callable[[Task], bool]) -> Task:
             await anext(stream)
 
 
+async def nth_event(session: Session, type_: str, count: int) -> None:
+    """Wait until so many events of a type stand in the log."""
+    async with session.events() as stream:
+        async for event in stream:
+            count -= event.type == type_
+            if count == 0:
+                return
+
+
 async def parked(session: Session, tool: str | None = None) -> Task:
     """The running task of a tool, as soon as its call is parked."""
     return await task_that(session, lambda task: not task.is_over and tool in (None, task.tool))
