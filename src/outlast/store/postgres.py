@@ -2,27 +2,31 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
 from typing import TypeVar
 
 import sqlalchemy as sa
+import structlog
 from asyncpg.exceptions import InterfaceError, PostgresError
 from sqlalchemy import exc as exc_types
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from outlast.clock import from_microseconds
 from outlast.errors import StoreUnavailable
-from outlast.store.database import CommitWatcher, decided, hand_on
+from outlast.store.database import CommitWatcher, decided, hand_on, persistently
 from outlast.store.sqlite import translate
 from outlast.store.unit import Outbox, SilentOutbox, Unit
 
 T = TypeVar("T")
+log = structlog.get_logger("outlast.store")
 
 _RETRIES = 3
 FOREIGN = (exc_types.DBAPIError, exc_types.TimeoutError, OSError, PostgresError, InterfaceError)
 _UNAVAILABLE = frozenset({"08", "53", "57", "58"})
 """Classes of SQLSTATE: connection lost, resources used up, stopped by an operator, trouble of the system."""
-_NOW = sa.text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+_BEGIN = sa.text(
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, pg_current_xact_id()::text AS id"
+)
+_STATUS = sa.text("SELECT pg_xact_status(CAST(CAST(:id AS text) AS xid8))")
 
 
 class PostgresDatabase:
@@ -34,6 +38,7 @@ class PostgresDatabase:
         # All statements of one read see one moment, as they do on SQLite.
         self._reading = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._outbox: Outbox = SilentOutbox()
+        self._is_closed = False
 
     def attach(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -49,6 +54,7 @@ class PostgresDatabase:
             raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
 
     async def close(self) -> None:
+        self._is_closed = True
         await self._engine.dispose()
 
     async def _transaction(self, fn: Callable[[Unit], T], name: str) -> T:
@@ -65,25 +71,42 @@ class PostgresDatabase:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _run(self, fn: Callable[[Unit], T], name: str) -> tuple[T, Unit]:
-        def run(connection: sa.Connection) -> tuple[T, Unit]:
-            unit = Unit(connection, _now(connection))
+        def run(connection: sa.Connection) -> tuple[T, Unit, str]:
+            # Also the first statement of the transaction: only then has SQLAlchemy begun it on the server.
+            begun = connection.execute(_BEGIN).one()
+            unit = Unit(connection, from_microseconds(begun.now))
             result = fn(unit)
             unit.flush(self._outbox)
-            return result, unit
+            return result, unit, begun.id
 
-        async with self._engine.connect() as connection:
-            async with connection.begin():
-                pair = await connection.run_sync(run)
+        done: tuple[T, Unit, str] | None = None
+        try:
+            async with self._engine.connect() as connection, connection.begin():
+                ready = await connection.run_sync(run)
                 if self.watcher is not None:
                     self.watcher(name, "before")
-            if self.watcher is not None:
-                self.watcher(name, "after")
-        return pair
+                done = ready
+        except FOREIGN as exc:
+            if done is None or not await self._was_committed(done[2], exc):
+                raise
+        if self.watcher is not None:
+            self.watcher(name, "after")
+        return done[0], done[1]
 
+    async def _was_committed(self, transaction_id: str, exc: Exception) -> bool:
+        """Find out what became of a commit whose answer was lost: to guess would lose or repeat what it wrote."""
+        log.warning("the answer to a commit was lost: asking what became of it", error=repr(exc))
 
-def _now(connection: sa.Connection) -> datetime:
-    """Also the first statement of the transaction: only then has SQLAlchemy begun it on the server."""
-    return from_microseconds(connection.execute(_NOW).scalar_one())
+        async def status() -> str | None:
+            if self._is_closed:
+                raise StoreUnavailable("The database is closed.", is_closed=True)
+            return await self.read(lambda connection: connection.execute(_STATUS, {"id": transaction_id}).scalar_one())
+
+        while True:
+            found = await persistently(status)
+            if found != "in progress":
+                return found == "committed"
+            await asyncio.sleep(0.01)
 
 
 def _may_repeat(exc: Exception) -> bool:
