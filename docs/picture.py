@@ -18,7 +18,8 @@ def main() -> None:
     stage = Stage(console, is_fast=True, is_live=False)
     with tempfile.TemporaryDirectory() as folder:
         stage.console.print("$ make demo")
-        play(stage, Path(folder), is_fast=True)
+        # The agent keeps its usual pace, so that there is progress to see.
+        play(stage, Path(folder), is_fast=False)
     drawn = console.export_svg(title="make demo", unique_id="demo")
     # The fonts would be fetched from elsewhere; any font with fixed widths does.
     drawn = re.sub(r"\s*@font-face \{.*?\}", "", drawn, flags=re.DOTALL).replace("Fira Code, monospace", "monospace")
