@@ -17,7 +17,7 @@ from chaos.ledger import Entry
 from chaos.words import MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, result_of, wake_of
 
 KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors")
-_UNEXPECTED = ("an attempt ended unexpectedly", "Traceback (most recent call last)", "turn failed")
+_UNEXPECTED = ("ended unexpectedly", "could not be brought to an end", "Traceback (most recent", "turn failed")
 
 
 @dataclass(frozen=True, slots=True)

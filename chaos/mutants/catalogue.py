@@ -1,0 +1,300 @@
+"""The mutants, by promise. A change to the code may move what they edit: then they are adapted, never dropped."""
+
+from chaos.mutants.mutant import Chaos, Edit, Mutant, Test
+
+ACCEPTED_MEANS_KEPT = (
+    Mutant(
+        "P1",
+        "an answer is given before the commit",
+        (
+            Edit(
+                "src/outlast/store/sqlite.py",
+                "            job.unit = unit\n",
+                "            job.unit = unit\n            job.loop.call_soon_threadsafe(job.settle, self._outbox)\n",
+            ),
+        ),
+        Test("tests/contracts/test_transactions.py::test_a_commit_that_fails_is_not_acknowledged"),
+    ),
+    Mutant(
+        "P1",
+        "inputs are marked delivered in a commit of their own, before the request",
+        (
+            Edit(
+                "src/outlast/sessions/loop.py",
+                "        def deliver(unit: Unit) -> list[Input] | None:\n"
+                "            waiting = inputs.waiting(unit.connection, self.claim.fence.session_id)\n",
+                "        def take(unit: Unit) -> list[Input]:\n"
+                "            found = inputs.waiting(unit.connection, self.claim.fence.session_id)\n"
+                "            due = due_at_boundary(found) if self.has_begun else due_at_start(found)\n"
+                "            inputs.mark_delivered(unit, [each.id for each in due], self.claim.fence.turn_id, 0)\n"
+                "            return found\n\n"
+                '        taken = await self.log.commit("take", take)\n\n'
+                "        def deliver(unit: Unit) -> list[Input] | None:\n"
+                "            waiting = taken\n",
+            ),
+        ),
+        Chaos("deliver", finds="lost"),
+    ),
+)
+
+FINISHED_MEANS_NEVER_REDONE = (
+    Mutant(
+        "P2",
+        "tools run before the response that asked for them is committed",
+        (
+            Edit(
+                "src/outlast/sessions/loop.py",
+                "        if history.calls_of(response):\n",
+                "        if False:\n",
+            ),
+        ),
+        Chaos("tool", finds="repeated", kills=10),
+    ),
+    Mutant(
+        "P2",
+        "a call that was in flight is simply run again",
+        (
+            Edit(
+                "src/outlast/calls/hook.py",
+                "        elif self.open_calls.was_in_flight(call_id):\n",
+                "        elif False:\n",
+            ),
+        ),
+        Chaos("tool", finds="repeated"),
+    ),
+    Mutant(
+        "P2",
+        "a call that ended is run again",
+        (
+            Edit(
+                "src/outlast/calls/hook.py",
+                "        if self.open_calls.is_answered(call_id):\n",
+                "        if False:\n",
+            ),
+        ),
+        Chaos("request", finds="repeated", kills=10),
+    ),
+    Mutant(
+        "P2",
+        "a resumed turn stores its response once more",
+        (
+            Edit(
+                "src/outlast/sessions/loop.py",
+                "is_replay = committed is not None or bool(history.open_calls(given))",
+                "is_replay = committed is not None",
+            ),
+        ),
+        Test("tests/integration/test_resumed_calls.py::test_a_response_with_open_calls_is_stored_once"),
+    ),
+)
+
+EVERY_END_IS_TOLD_ONCE = (
+    Mutant(
+        "P3",
+        "the end of a turn is told in a second commit",
+        (
+            Edit(
+                "src/outlast/store/unit.py",
+                "        if self._rows:\n",
+                '        self.late = [row for row in self._rows if row[2] == "turn.completed"]\n'
+                "        self._rows = [row for row in self._rows if row not in self.late]\n"
+                "        if self._rows:\n",
+            ),
+            Edit(
+                "src/outlast/store/sqlite.py",
+                '        self._watch(batch, "after")\n',
+                '        self._watch(batch, "after")\n'
+                "        for job in batch:\n"
+                "            if job.unit is not None and job.unit.late:\n"
+                "                with connection.begin():\n"
+                "                    _raw(connection).execute('BEGIN IMMEDIATE')\n"
+                "                    connection.exec_driver_sql(_insert_events(connection.dialect), job.unit.late)\n",
+            ),
+            Edit(
+                "src/outlast/store/sqlite.py",
+                "from outlast.store.unit import Outbox, SilentOutbox, Unit\n",
+                "from outlast.store.unit import Outbox, SilentOutbox, Unit, _insert_events\n",
+            ),
+        ),
+        Chaos("turn.end", finds="untold"),
+    ),
+    Mutant(
+        "P3",
+        "inputs and wakes are marked delivered in a second commit, after the request",
+        (
+            Edit(
+                "src/outlast/sessions/loop.py",
+                "            turn.deliver(unit, fence, [each], position)\n",
+                "            continue\n",
+            ),
+            Edit(
+                "src/outlast/sessions/loop.py",
+                "        if due is None:\n            return False\n",
+                "        if due is None:\n            return False\n"
+                "        for each in due:\n"
+                "            mark = lambda unit: turn.deliver(unit, self.claim.fence, [each], 0)\n"
+                '            await self.log.commit("mark", mark)\n',
+            ),
+        ),
+        Chaos("deliver", finds="repeated"),
+    ),
+    Mutant(
+        "P3",
+        "the end of a task wakes its session in a second commit, if there is time for one",
+        (
+            Edit(
+                "src/outlast/tasks/service.py",
+                "        _wake(unit, ended, limits)\n",
+                "        if ended.error is None:\n            _wake(unit, ended, limits)\n",
+            ),
+        ),
+        Chaos("park", finds="lost"),
+    ),
+    Mutant(
+        "P3",
+        "a call that was parked right before a crash is never told as ended",
+        (
+            Edit(
+                "src/outlast/sessions/attempt.py",
+                "        await run.tell_parked()\n",
+                "",
+            ),
+        ),
+        Test("tests/integration/test_resumed_calls.py::test_a_call_parked_right_before_a_crash_is_told_as_ended"),
+    ),
+)
+
+NO_READER_HANGS_AND_NONE_MISSES = (
+    Mutant(
+        "P4",
+        "a reader in the middle of a folded text gets all of it",
+        (
+            Edit(
+                "src/outlast/events/fold.py",
+                '    data["text"] = data["text"][end - data["offset"] :]\n',
+                "",
+            ),
+        ),
+        Test("tests/integration/test_promises.py::test_a_reader_in_the_middle_of_a_folded_text_gets_just_the_rest"),
+    ),
+    Mutant(
+        "P4",
+        "the lost beginning of a response stays in the log",
+        (
+            Edit(
+                "src/outlast/sessions/turn.py",
+                '        data["dropped"] = events.drop_parts(unit, session.id, turn_id, after=after)\n',
+                '        data["dropped"] = []\n',
+            ),
+        ),
+        Chaos("flush", finds="streams"),
+    ),
+)
+
+ONE_RUNNER = (
+    Mutant(
+        "P5",
+        "a superseded attempt goes on writing",
+        (
+            Edit(
+                "src/outlast/sessions/turn_log.py",
+                "            if not turns.holds(unit, self.fence.turn_id, self.fence.attempt):\n",
+                "            if False:\n",
+            ),
+        ),
+        Test("tests/integration/test_promises.py::test_a_superseded_attempt_writes_nothing_more"),
+    ),
+    Mutant(
+        "P5",
+        "the session is read without its lock",
+        (Edit("src/outlast/store/unit.py", ".with_for_update()", ""),),
+        Test("tests/contracts/test_numbers.py::test_the_lock_serialises_those_who_read_in_order_to_decide"),
+    ),
+    Mutant(
+        "P5",
+        "a second process may run the work of the same file",
+        (Edit("src/outlast/engines/embedded.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB"),),
+        Test("tests/integration/test_promises.py::test_a_second_process_on_the_same_file_is_refused"),
+    ),
+)
+
+STOPPING_STOPS = (
+    Mutant(
+        "P6",
+        "a running turn does not hear that it must stop",
+        (
+            Edit(
+                "src/outlast/sessions/attempt.py",
+                "            elif row.stop_requested_at is not None:\n",
+                "            elif False:\n",
+            ),
+        ),
+        Test("tests/fundamentals/test_stop.py::test_stop_before_the_first_word"),
+    ),
+    Mutant(
+        "P6",
+        "a stop leaves the session open for what waits",
+        (Edit("src/outlast/sessions/turn.py", '    hold(unit, session, "stopped")\n', ""),),
+        Test("tests/fundamentals/test_stop.py::test_stop_holds_what_waits_until_the_owner_resumes"),
+    ),
+    Mutant(
+        "P6",
+        "a stop between claim and attempt is noticed late",
+        (Edit("src/outlast/engines/engine.py", "        attempt.look()\n", ""),),
+        Test("tests/integration/test_stop_races.py::test_a_stop_right_after_the_claim_is_noticed_at_once"),
+    ),
+)
+
+NOT_YOURS_IS_NOT_THERE = (
+    Mutant(
+        "P7",
+        "whoever knows the id of a session may change it",
+        (Edit("src/outlast/store/unit.py", "_LOCK if owner_id is None else _LOCK_OWNED", "_LOCK"),),
+        Test("tests/contracts/test_numbers.py::test_a_session_of_somebody_else_is_unknown"),
+    ),
+    Mutant(
+        "P7",
+        "whoever knows the id of a session may read it",
+        (
+            Edit(
+                "src/outlast/store/sessions.py",
+                '_GET = sa.select(sessions).where(sessions.c.id == sa.bindparam("id"), '
+                'sessions.c.owner_id == sa.bindparam("owner"))\n',
+                '_GET = sa.select(sessions).where(sessions.c.id == sa.bindparam("id"))\n',
+            ),
+        ),
+        Test("tests/fundamentals/test_turns.py::test_another_owners_ids_are_unknown_ids"),
+    ),
+)
+
+NOBODY_IS_HARMED = (
+    Mutant(
+        "P8",
+        "a reader that falls behind is not told",
+        (Edit("src/outlast/events/stream.py", "page.last - self.position > self._max_lag", "False"),),
+        Test("tests/integration/test_promises.py::test_a_reader_that_falls_behind_is_told_and_holds_up_nobody"),
+    ),
+    Mutant(
+        "P8",
+        "a failing listener takes the answer with it",
+        (
+            Edit(
+                "src/outlast/store/sqlite.py",
+                "hand_on(outbox, self.unit.committed)",
+                "outbox.deliver(self.unit.committed)",
+            ),
+        ),
+        Test("tests/contracts/test_transactions.py::test_a_failing_outbox_does_not_undo_or_deny_the_commit"),
+    ),
+)
+
+MUTANTS = (
+    *ACCEPTED_MEANS_KEPT,
+    *FINISHED_MEANS_NEVER_REDONE,
+    *EVERY_END_IS_TOLD_ONCE,
+    *NO_READER_HANGS_AND_NONE_MISSES,
+    *ONE_RUNNER,
+    *STOPPING_STOPS,
+    *NOT_YOURS_IS_NOT_THERE,
+    *NOBODY_IS_HARMED,
+)
