@@ -1,17 +1,24 @@
 """Promises that need a place where something goes wrong: a superseded attempt, a second process, a slow reader."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from outlast.errors import DatabaseInUse
-from outlast.store import turns
+from outlast.events.event import Draft
+from outlast.events.types import EventType
+from outlast.ids import TurnId
+from outlast.store import events, turns
 from outlast.store.database import Moment
 from outlast.testing import gate, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, event_types, events_of, wait_for_event
+from tests.support.store import append, new_session, note, opened, stored_events
 
+TURN = TurnId("trn_one")
 LONG = "The river rose by a hand overnight. " * 20
 
 
@@ -23,7 +30,11 @@ async def test_a_superseded_attempt_writes_nothing_more(tmp_path: Path) -> None:
         turn = await (await session.send("How high is the river?")).turn()
         await answering.reached()
         await outlast.database.transaction(lambda unit: turns.set_values(unit, turn.id, attempt=2), name="supersede")
+        before = await event_types(session)
         answering.open()
+    with closing(sqlite3.connect(tmp_path / "app.db")) as connection:
+        after = [type_ for (type_,) in connection.execute("SELECT type FROM events ORDER BY number")]
+    assert after == before
 
     async with Runtime(tmp_path / "app.db")(["The second attempt."]) as outlast:
         session = await outlast.sessions.get(session.id)
@@ -67,6 +78,25 @@ async def test_a_reader_in_the_middle_of_a_folded_text_gets_just_the_rest(tmp_pa
             read += "".join([event.data["text"] async for event in rest if event.type == "part.delta"])
 
     assert read == LONG
+
+
+async def test_a_reader_that_stopped_between_two_deltas_of_a_folded_text_misses_nothing(sqlite_url: str) -> None:
+    """P4: something else happened while the model spoke; readers that saw just that still get the text before it."""
+
+    def delta(offset: int, words: str) -> Draft:
+        return Draft(EventType.PART_DELTA, {"part": "1.1.0", "offset": offset, "text": words}, TURN)
+
+    ended = Draft(EventType.PART_ENDED, {"part": "1.1.0", "length": 17}, TURN)
+    async with opened(sqlite_url) as database:
+        session_id = await new_session(database)
+        await append(database, session_id, delta(0, "The "), delta(4, "river "), note("stop"), delta(10, "is "))
+        last = await append(database, session_id, delta(13, "high"), ended)
+        await database.transaction(lambda unit: events.fold_parts(unit, session_id, TURN, after=0), name="fold")
+        for position in range(last):
+            seen = [event for event in await stored_events(database, session_id) if (event.number or 0) <= position]
+            rest = await stored_events(database, session_id, after=seen[-1].number or 0 if seen else 0)
+            told = [event.data["text"] for event in [*seen, *rest] if event.type == EventType.PART_DELTA]
+            assert "".join(told) == "The river is high", f"a reader that stopped at {position}"
 
 
 async def test_a_reader_that_falls_behind_is_told_and_holds_up_nobody(tmp_path: Path) -> None:

@@ -23,7 +23,11 @@ class Folded:
 
 
 def fold(deltas: Iterable[Event]) -> Iterator[Folded]:
-    """Fold the deltas of each part, given in order. Bounded: a long part becomes several events."""
+    """Fold the deltas of each part, given in order. Bounded: a long part becomes several events.
+
+    Never across an event that stands between two deltas: whoever has read just up to that one would be taken
+    for somebody who has the text before it, which now stands behind it.
+    """
     by_part = sorted(deltas, key=lambda event: (event.data["part"], event.number))
     for _, part in groupby(by_part, key=lambda event: event.data["part"]):
         for group in _bounded(part):
@@ -50,7 +54,8 @@ def _bounded(part: Iterable[Event]) -> Iterator[list[Event]]:
     size = count = 0
     for event in part:
         length = len(to_json(event.data["text"]))
-        if group and (count + len(_marks(event)) > _MOST_DELTAS or size + length > _MOST_BYTES):
+        is_full = count + len(_marks(event)) > _MOST_DELTAS or size + length > _MOST_BYTES
+        if group and (is_full or _start(event) != _number(group[-1]) + 1):
             yield group
             group, size, count = [], 0, 0
         group.append(event)
@@ -62,7 +67,7 @@ def _bounded(part: Iterable[Event]) -> Iterator[list[Event]]:
 
 def _merge(group: Sequence[Event]) -> Event:
     first, last = group[0], group[-1]
-    start = first.data.get("first", first.number)
+    start = _start(first)
     marks = [[number - start, offset] for event in group for number, offset in _marks(event)]
     data = {
         **first.data,
@@ -77,6 +82,10 @@ def _marks(event: Event) -> list[tuple[int, int]]:
     if "marks" in event.data:
         return [(event.data["first"] + step, offset) for step, offset in event.data["marks"]]
     return [(_number(event), event.data["offset"] + len(event.data["text"]))]
+
+
+def _start(event: Event) -> int:
+    return event.data.get("first", event.number)
 
 
 def _number(event: Event) -> int:
