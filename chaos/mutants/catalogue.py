@@ -179,6 +179,15 @@ NO_READER_HANGS_AND_NONE_MISSES = (
     ),
     Mutant(
         "P4",
+        "a text is folded across what happened while the model spoke",
+        (Edit("src/outlast/events/fold.py", "(is_full or _start(event) != _number(group[-1]) + 1)", "is_full"),),
+        Test(
+            "tests/integration/test_promises.py"
+            "::test_a_reader_that_stopped_between_two_deltas_of_a_folded_text_misses_nothing"
+        ),
+    ),
+    Mutant(
+        "P4",
         "the lost beginning of a response stays in the log",
         (
             Edit(
@@ -187,7 +196,7 @@ NO_READER_HANGS_AND_NONE_MISSES = (
                 '        data["dropped"] = []\n',
             ),
         ),
-        Chaos("flush", finds="streams"),
+        Test("tests/fundamentals/test_restart.py::test_half_an_answer_is_dropped_and_said_so"),
     ),
 )
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+# A mutant may make a test wait for ever, in a way that no exception ends.
+_ENDS = ("--timeout=30", "--timeout-method=thread")
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -24,7 +27,7 @@ class Test:
 
     @property
     def command(self) -> list[str]:
-        return ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--timeout=60", self.node]
+        return ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *_ENDS, self.node]
 
 
 @dataclass(frozen=True, slots=True)

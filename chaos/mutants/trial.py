@@ -92,7 +92,7 @@ def _verdict(mutant: Mutant, code: int | None, output: str, copy: Path) -> Verdi
         return Verdict(mutant, False, "what should notice did not end")
     match mutant.caught_by:
         case Test():
-            is_caught = code == _PYTEST_FAILED and " failed" in output
+            is_caught = code == _PYTEST_FAILED and (" failed" in output or "+ Timeout +" in output)
         case Chaos(finds=total):
             report = copy / "latest.json"
             is_caught = report.exists() and json.loads(report.read_text())[total] > 0
