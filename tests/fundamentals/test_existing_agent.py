@@ -11,6 +11,10 @@ from tests.support.providers import check_providers
 from tests.support.scenarios import Report
 
 
+# Starting processes takes its time on a busy machine.
+pytestmark = pytest.mark.timeout(300)
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)

@@ -22,6 +22,9 @@ from tests.support.runtime import Runtime, event_types, events_of
 
 UNCERTAIN = "may or may not have taken effect"
 
+# Starting processes takes its time on a busy machine.
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:

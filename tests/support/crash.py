@@ -92,7 +92,7 @@ async def session_of(outlast: Outlast[Any, Any]) -> Session:
 def crash(folder: Path, scenario: str, place: str) -> None:
     """Run a child until it dies at the place."""
     command = [sys.executable, "-m", "tests.support.crash", str(folder), scenario, place]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, cwd=Path(__file__).parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
     assert done.returncode == -signal.SIGKILL, f"{place} was not reached: {done.stdout}{done.stderr}"
 
 
