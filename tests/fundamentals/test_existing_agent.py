@@ -10,7 +10,6 @@ from tests.support.histories import check_history, return_of, stands_once
 from tests.support.providers import check_providers
 from tests.support.scenarios import Report
 
-
 # Starting processes takes its time on a busy machine.
 pytestmark = pytest.mark.timeout(300)
 
