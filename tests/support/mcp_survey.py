@@ -1,0 +1,42 @@
+"""A stock MCP server with one slow tool. Run as a program it serves stdio, or HTTP on a loopback port.
+
+Files in its folder are its gates: it writes `started`, waits for `go`, and writes `canceled` if it is cancelled.
+"""
+
+import sys
+from pathlib import Path
+
+import anyio
+from mcp.server.mcpserver import MCPServer
+
+
+def serve(folder: Path, port: int | None) -> None:
+    server = MCPServer("survey")
+
+    @server.tool()
+    async def survey(river: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Measure a river."""
+        (folder / "started").touch()
+        try:
+            await appears(folder / "go")
+        except anyio.get_cancelled_exc_class():
+            (folder / "canceled").touch()
+            raise
+        return f"{river}: 2.4 m"
+
+    if port is None:
+        server.run("stdio")
+    else:
+        server.run("streamable-http", host="127.0.0.1", port=port)
+
+
+async def appears(file: Path) -> None:
+    """Wait until another process has made a file."""
+    while True:
+        if await anyio.Path(file).exists():
+            return
+        await anyio.sleep(0.01)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None)
