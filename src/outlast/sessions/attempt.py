@@ -22,6 +22,7 @@ from outlast.events.signals import Signals, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import TaskId, WorkerId
 from outlast.sessions import failure, history, turn
+from outlast.sessions.call_log import CallLog
 from outlast.sessions.due import due_at_boundary
 from outlast.sessions.host import AgentHost, TurnContext
 from outlast.sessions.loop import HandOver, Step, TurnRun
@@ -221,12 +222,14 @@ class Attempt:
         book = OpenCallBook()
         if history.open_calls(messages):
             book = await self._read_book(messages, entries)
+        calls = TurnCalls(shop.calls, self._log, claim.agent, self._lease, press_after=shop.policy.steer_parks_after)
         run = TurnRun(
             claim=claim,
             log=self._log,
             policy=shop.policy,
             threads=shop.threads,
-            calls=TurnCalls(shop.calls, self._log, claim.agent, self._lease, press_after=shop.policy.steer_parks_after),
+            calls=calls,
+            call_log=CallLog(self._log, calls),
             control=shop.control,
             instructions=shop.instructions,
             messages=messages,
@@ -236,7 +239,7 @@ class Attempt:
             has_begun=own_from < len(entries),
             usage=_usage(messages[own_from:]),
         )
-        await run.tell_parked()
+        await run.call_log.tell_parked(book)
         return run
 
     async def _read_book(self, messages: list[ModelMessage], entries: list[history.Entry]) -> OpenCallBook:

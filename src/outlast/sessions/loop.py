@@ -36,6 +36,7 @@ from outlast.events.event import Draft
 from outlast.events.outcome import Usage
 from outlast.events.types import EventType
 from outlast.sessions import failure, history, prompt, turn
+from outlast.sessions.call_log import CallLog
 from outlast.sessions.due import due_at_boundary, due_at_start
 from outlast.sessions.host import AgentHost
 from outlast.sessions.model_hook import ModelHook
@@ -77,6 +78,7 @@ class TurnRun:
     policy: LoopPolicy
     threads: CallThreads
     calls: TurnCalls
+    call_log: CallLog
     control: AbstractToolset[Any]
     instructions: str | None
     messages: list[ModelMessage]
@@ -301,10 +303,8 @@ class TurnRun:
         async with node.stream(running.ctx) as stream:
             async for event in stream:
                 if isinstance(event, FunctionToolCallEvent):
-                    call = event.part
-                    if call.tool_call_id not in self.book.started:
-                        data = {"call_id": call.tool_call_id, "tool": call.tool_name, "args": call.args}
-                        await self.log.add_large(EventType.CALL_STARTED, data)
+                    if event.part.tool_call_id not in self.book.started:
+                        await self.call_log.began(event.part)
                 elif isinstance(event, FunctionToolResultEvent):
                     await self._call_ended(event.part, event.content)
 
@@ -313,40 +313,11 @@ class TurnRun:
         if self.book.is_answered(call_id) or self._is_uncertain(call_id):
             return
         self.book.recorded[call_id] = Recorded(part, content)
-        data = self._end_data(part)
-        if content:
-            data["content"] = to_jsonable_python(content)
-        await self._tell_end(call_id, data)
+        await self.log_end(part, content)
 
-    async def tell_parked(self) -> None:
-        """The ends as calls of those that were parked by an attempt that could not tell it any more."""
-        for call_id, task_id in self.book.untold.items():
-            data = self._end_data(self.book.recorded[call_id].part)
-            await self._tell_end(call_id, {**data, "task_id": task_id})
-
-    async def log_end(self, part: ToolReturnPart) -> None:
-        await self._tell_end(part.tool_call_id, self._end_data(part))
-
-    async def _tell_end(self, call_id: str, data: dict[str, Any]) -> None:
-        """The end of a call; wakes whose news its result carries are withdrawn in the same commit."""
-        artifacts = self.calls.artifacts(call_id)
-        if artifacts:
-            data = {**data, "artifacts": artifacts}
-        await self.log.add_large(EventType.CALL_ENDED, data)
-        told = self.calls.told(call_id)
-        if told:
-            session_id = self.claim.fence.session_id
-            self.log.also(lambda unit: inputs.withdraw_wakes(unit, session_id, told))
-
-    def _end_data(self, part: ToolReturnPart) -> dict[str, Any]:
-        data: dict[str, Any] = {
-            "call_id": part.tool_call_id,
-            "tool": part.tool_name,
-            "outcome": part.outcome,
-            "part": history.encode_part(part),
-        }
+    async def log_end(self, part: ToolReturnPart, content: Any = None) -> None:
         parked = self.hook.ends.parked.get(part.tool_call_id) if self.hook is not None else None
-        return data if parked is None else {**data, "task_id": parked.task_id}
+        await self.call_log.ended(part, content, task_id=None if parked is None else parked.task_id)
 
     async def _end(self, running: Any) -> Step:
         """End the turn, or go on if something for it arrived: decided under the session's lock."""

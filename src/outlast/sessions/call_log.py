@@ -1,0 +1,56 @@
+"""What the log says of a turn's calls: that they began, and how each ended, with its result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_core import to_jsonable_python
+
+from outlast.events.types import EventType
+from outlast.ids import TaskId
+from outlast.sessions import history
+from outlast.sessions.resume import OpenCallBook
+from outlast.sessions.turn_calls import TurnCalls
+from outlast.sessions.turn_log import TurnLog
+from outlast.store import inputs
+
+
+@dataclass(frozen=True, slots=True)
+class CallLog:
+    """One per attempt. Ends wait a few milliseconds to share a commit, like all that is said of a turn."""
+
+    log: TurnLog
+    calls: TurnCalls
+
+    async def began(self, call: ToolCallPart) -> None:
+        data = {"call_id": call.tool_call_id, "tool": call.tool_name, "args": call.args}
+        await self.log.add_large(EventType.CALL_STARTED, data)
+
+    async def ended(self, part: ToolReturnPart, content: Any = None, *, task_id: TaskId | None = None) -> None:
+        """The end of a call; wakes whose news its result carries are withdrawn in the same commit."""
+        data: dict[str, Any] = {
+            "call_id": part.tool_call_id,
+            "tool": part.tool_name,
+            "outcome": part.outcome,
+            "part": history.encode_part(part),
+            **_given(
+                content=to_jsonable_python(content) if content else None,
+                artifacts=self.calls.artifacts(part.tool_call_id),
+                task_id=task_id,
+            ),
+        }
+        await self.log.add_large(EventType.CALL_ENDED, data)
+        told = self.calls.told(part.tool_call_id)
+        if told:
+            session_id = self.log.fence.session_id
+            self.log.also(lambda unit: inputs.withdraw_wakes(unit, session_id, told))
+
+    async def tell_parked(self, book: OpenCallBook) -> None:
+        """The ends as calls of those that were parked by an attempt that could not tell it any more."""
+        for call_id, task_id in book.untold.items():
+            await self.ended(book.recorded[call_id].part, task_id=task_id)
+
+
+def _given(**values: Any) -> Mapping[str, Any]:
+    return {name: value for name, value in values.items() if value}
