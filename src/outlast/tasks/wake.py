@@ -45,7 +45,8 @@ def result_line(task: Task) -> str:
 
 def _characters(task: Task, text: str) -> int:
     """Of the whole result, also when the task holds only a view of it."""
-    if not isinstance(task.result, dict):
+    result: Any = task.result
+    if not isinstance(result, dict):
         return len(text)
-    view = cast(dict[str, Any], task.result)
+    view = cast(dict[str, Any], result)
     return view.get("characters_total", len(text)) if view.get("truncated") is True else len(text)
