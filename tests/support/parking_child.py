@@ -1,0 +1,132 @@
+"""A process that is made to die: it runs parked calls on a database and is killed at a place in them.
+
+`python -m tests.support.parking_child FOLDER SCENE`: the scene says which tool is called and where the process
+kills itself with SIGKILL. Run again on the same folder it goes on with what the last one left.
+"""
+
+import asyncio
+import os
+import resource
+import signal
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import Agent, Tool
+from pydantic_ai.messages import ModelMessage
+
+import outlast as public
+from outlast import Outlast, Settings, hints
+from outlast.store.database import Moment
+from outlast.testing import ScriptedModel, call, tool_returns
+
+PRINTED = 50 * 1024 * 1024
+LINE = "x" * 1023 + "\n"
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+class Scene:
+    """What the tools do in this process. Each run of one adds a line to `runs` in the folder."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.loop = asyncio.get_running_loop()
+        self.is_parked = asyncio.Event()
+        self.is_written = asyncio.Event()
+        self.may_print = threading.Event()
+
+    def note(self, text: str) -> int:
+        """Gives how many lines stand there now."""
+        runs = self.folder / "runs"
+        with runs.open("a") as file:
+            file.write(f"{text}\n")
+        return len(runs.read_text().splitlines())
+
+    async def once(self) -> str:
+        """Not to be repeated. It ends, and the process dies before that is committed."""
+        self.note(public.idempotency_key() or "")
+        await self.is_parked.wait()
+        return "done once"
+
+    async def repeatable(self) -> str:
+        """May run again. The first run says something and dies."""
+        count = self.note(public.idempotency_key() or "")
+        public.output(f"run {count}\n")
+        if count == 1:
+            await self.is_parked.wait()
+            await self.is_written.wait()
+            die()
+        return f"done in run {count}"
+
+    async def deadly(self) -> str:
+        """May run again, and dies each time."""
+        self.note(public.idempotency_key() or "")
+        await self.is_parked.wait()
+        die()
+        return "never"
+
+    def printer(self) -> str:
+        """May run again. Prints a lot and dies half-way the first time."""
+        count = self.note(public.idempotency_key() or "")
+        assert self.may_print.wait(30)
+        before = _peak_memory()
+        for at in range(PRINTED // len(LINE)):
+            public.output(LINE)
+            if count == 1 and at == PRINTED // len(LINE) // 2:
+                die()
+        (self.folder / "growth").write_text(str(_peak_memory() - before))
+        return "printed"
+
+    def watch(self, name: str, moment: Moment) -> None:
+        if (name, moment) == ("output", "after"):
+            self.loop.call_soon_threadsafe(self.is_written.set)
+        if (name, moment) == ("settle", "before") and self.name == "once":
+            die()
+
+
+def steps(tool: str) -> Any:
+    def answer(messages: list[ModelMessage]) -> Any:
+        if not tool_returns(messages):
+            return call(tool, call_id="c1")
+        return "It goes on." if messages[-1].parts[-1].part_kind == "tool-return" else "I see."
+
+    return answer
+
+
+def agent_of(scene: Scene) -> Agent[None, str]:
+    again = hints(idempotent=True)
+    tools = [
+        Tool(scene.once),
+        Tool(scene.repeatable, metadata=again),
+        Tool(scene.deadly, metadata=again),
+        Tool(scene.printer, metadata=again),
+    ]
+    return Agent(ScriptedModel(steps(scene.name)), tools=tools, name="agent")
+
+
+async def main(folder: Path, name: str) -> None:
+    scene = Scene(folder, name)
+    settings = Settings(durability="normal", budget=timedelta(milliseconds=20), wake_company=timedelta(0))
+    async with Outlast(agent_of(scene), database=folder / "app.db", settings=settings) as outlast:
+        outlast.database.watcher = scene.watch
+        known = await outlast.sessions.list()
+        session = known[0] if known else await outlast.sessions.create()
+        if not known:
+            await (await session.send("Go.")).outcome()
+        scene.is_parked.set()
+        scene.may_print.set()
+        await session.settled()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
