@@ -18,8 +18,9 @@ from chaos.reading import Readers
 from chaos.worker import Job, Room
 
 _CLIENTS = 3
-_PATIENCE = 12.0
+_PATIENCE = 8.0
 """Seconds to wait until a worker reaches its place; then it is killed where it is, as at any instant."""
+_TRIES = 3
 _SETTLE = 60.0
 
 
@@ -48,7 +49,9 @@ class Round:
         ]
         try:
             for kill in self.kills:
-                await self._life(kill)
+                for _ in range(_TRIES):
+                    if await self._life(kill):
+                        break
             await self._last_life(clients)
         finally:
             for each in clients:
@@ -73,8 +76,8 @@ class Round:
         job = Job(self.folder, self.started, kill, self.room)
         return await Worker.start(job, self.readers.take)
 
-    async def _life(self, kill: Kill) -> None:
-        """One worker from its start to its death."""
+    async def _life(self, kill: Kill) -> bool:
+        """One worker from its start to its death; whether it died where it was to."""
         worker = await self._start(kill)
         self.link.connect(worker, kill.place)
         name = kill.name
@@ -93,6 +96,7 @@ class Round:
         code = await worker.end()
         assert code in (0, -signal.SIGKILL), f"a worker ended by itself with {code}: see {self.folder}/workers.log"
         self.done[name] += code != 0
+        return code != 0 and name == kill.name
 
     async def _gone_within(self, worker: Worker, seconds: float) -> bool:
         try:

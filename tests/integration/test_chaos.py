@@ -25,7 +25,7 @@ async def test_nothing_is_lost_or_repeated_when_workers_are_killed(tmp_path: Pat
 
     assert process.returncode == 0, output.decode()
     report = json.loads((tmp_path / "few.json").read_text())
-    assert report["kills"] == KILLS
+    assert report["kills"] >= KILLS
     assert {report[total] for total in ("lost", "repeated", "double_wakes", "hanging", "untold", "streams")} == {0}
 
 
