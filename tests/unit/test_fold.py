@@ -17,9 +17,9 @@ def delta(number: int, part: str, offset: int, text: str, **more: Any) -> Event:
 
 
 def test_a_fold_takes_the_last_number_and_remembers_the_first() -> None:
-    (folded,) = fold([delta(4, "1.1.0", 0, "The "), delta(5, "1.1.0", 4, "river"), delta(9, "1.1.0", 9, ".")])
-    assert folded.event.number == 9
-    assert folded.replaces == [4, 5, 9]
+    (folded,) = fold([delta(4, "1.1.0", 0, "The "), delta(5, "1.1.0", 4, "river"), delta(6, "1.1.0", 9, ".")])
+    assert folded.event.number == 6
+    assert folded.replaces == [4, 5, 6]
     assert folded.event.data["text"] == "The river."
     assert folded.event.data["first"] == 4
     assert folded.event.data["offset"] == 0
@@ -27,20 +27,22 @@ def test_a_fold_takes_the_last_number_and_remembers_the_first() -> None:
 
 def test_a_reader_inside_gets_only_the_rest() -> None:
     """P4: whatever the reader's position, what it has and what it gets is the whole."""
-    (folded,) = fold([delta(4, "1.1.0", 0, "The "), delta(5, "1.1.0", 4, "river"), delta(9, "1.1.0", 9, ".")])
-    rest = {after: cut(folded.event, after).data for after in (0, 3, 4, 5, 8)}
+    (folded,) = fold([delta(4, "1.1.0", 0, "The "), delta(5, "1.1.0", 4, "river"), delta(6, "1.1.0", 9, ".")])
+    rest = {after: cut(folded.event, after).data for after in (0, 3, 4, 5)}
     assert {after: (data["offset"], data["text"]) for after, data in rest.items()} == {
         0: (0, "The river."),
         3: (0, "The river."),
         4: (4, "river."),
         5: (9, "."),
-        8: (9, "."),
     }
 
 
-def test_interleaved_parts_are_folded_apart() -> None:
-    folded = list(fold([delta(1, "a", 0, "x"), delta(2, "b", 0, "1"), delta(3, "a", 1, "y"), delta(4, "b", 1, "2")]))
-    assert [(each.event.number, each.event.data["text"]) for each in folded] == [(3, "xy"), (4, "12")]
+def test_a_text_is_not_folded_across_what_stands_between_its_deltas() -> None:
+    """P4: whoever has read up to the event in between still gets the text that stood before it."""
+    one = [delta(1, "a", 0, "w"), delta(2, "a", 1, "x"), delta(4, "a", 2, "y"), delta(5, "a", 3, "z")]
+    other = [delta(3, "b", 0, "1")]
+    folded = list(fold([*one[:2], *other, *one[2:]]))
+    assert [(each.event.number, each.event.data["text"]) for each in folded] == [(2, "wx"), (5, "yz")]
 
 
 def test_a_single_delta_is_left_alone() -> None:
@@ -49,9 +51,9 @@ def test_a_single_delta_is_left_alone() -> None:
 
 def test_a_fold_of_folds_remembers_every_number() -> None:
     (first,) = fold([delta(1, "a", 0, "xx"), delta(2, "a", 2, "y")])
-    (again,) = fold([first.event, delta(5, "a", 3, "z")])
+    (again,) = fold([first.event, delta(3, "a", 3, "z")])
     assert again.event.data["first"] == 1
-    assert [cut(again.event, after).data["text"] for after in (0, 1, 2, 4)] == ["xxyz", "yz", "z", "z"]
+    assert [cut(again.event, after).data["text"] for after in (0, 1, 2)] == ["xxyz", "yz", "z"]
 
 
 def test_long_parts_become_several_events_that_fit_a_row() -> None:
