@@ -1,12 +1,15 @@
 """When a turn fails: what is retried by itself, what is told, and how it goes on."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelContextWindowExceededError
 
+from outlast import TurnContext
 from outlast.errors import Conflict, TooManyRequests
 from outlast.testing import ScriptedModel, call, error, gate, text, texts_seen, tool_returns
 from tests.support.checkpoint import Checkpoint
@@ -312,3 +315,27 @@ async def test_an_agent_that_cannot_run_fails_the_turn_with_a_reference(runtime:
         assert (outcome.state, outcome.error["kind"]) == ("failed", "internal_error")
         assert outcome.error["reference"] in outcome.error["message"]
         assert "secret internals" not in repr(await events_of(session))
+
+
+async def test_a_turn_that_cannot_begin_fails_once_and_keeps_its_message(runtime: Runtime) -> None:
+    """D9, P4: its message stands in history, its sender is answered, and one call tries again."""
+    is_up = asyncio.Event()
+
+    @asynccontextmanager
+    async def deps(context: TurnContext) -> AsyncGenerator[None]:
+        if not is_up.is_set():
+            raise RuntimeError("the service is down")
+        yield None
+
+    async with runtime(scripted("Hello."), deps=deps) as outlast:
+        session = await outlast.sessions.create()
+        sent = await session.send("Hi")
+        outcome = await sent.outcome()
+        assert outcome.state == "failed"
+        await session.settled()
+        assert (await event_types(session)).count("turn.failed") == 1
+        assert await session.inbox() == []
+        is_up.set()
+        turn = await session.retry()
+        assert (await turn.outcome()).text == "Hello."
+        assert outline(await session.history()) == ["user: Hi", "text: Hello."]

@@ -309,6 +309,8 @@ class Attempt:
         def end(unit: Unit) -> None:
             for task_id, unconfirmed in owned.items():
                 self._make_silent(unit, task_id, unconfirmed)
+            if target is TurnState.FAILED:
+                run.take_inputs(unit)
             run.end_turn(unit, target, data)
 
         await self._log.commit(name, end)

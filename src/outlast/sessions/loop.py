@@ -226,6 +226,11 @@ class TurnRun:
         self.requests += 1
         return True
 
+    def take_inputs(self, unit: Unit) -> None:
+        """A turn that fails before its first request takes along what it was started for, or that starts it again."""
+        if not self.has_begun:
+            self._append_inputs(unit, due_at_start(inputs.waiting(unit.connection, self.claim.fence.session_id)))
+
     def _append_inputs(self, unit: Unit, due: Sequence[Input]) -> None:
         """Each input is a message of its own: its row stays small, and it names the message it stands in."""
         fence = self.claim.fence
