@@ -48,11 +48,11 @@ class Run:
         print(f"chaos: {self.kills} kills, seed {self.seed}", flush=True)
         began = time.monotonic()
         async with asyncio.timeout(limit):
-            number = self.only or 0
-            while self.done.total() < self.kills:
-                kills = min(KILLS_PER_ROUND, self.kills - self.done.total())
+            planned, number = 0, self.only or 0
+            while self.done.total() < self.kills or planned < self.kills:
+                kills = min(KILLS_PER_ROUND, max(self.kills - planned, 1))
                 await self._round(number, kills)
-                number += 1
+                planned, number = planned + kills, number + 1
                 if self.only is not None:
                     break
         self._report(time.monotonic() - began)

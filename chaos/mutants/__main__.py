@@ -31,9 +31,10 @@ def _is_sound(checks: set[Test | Chaos]) -> bool:
     with trial.copied() as copy:
         for check in sorted(checks, key=lambda each: each.name):
             code, output = trial.run(check, copy)
+            print(f"unbroken: {check.name}: {'passes' if code == 0 else 'FAILS'}", flush=True)
             if code != 0:
                 is_sound = False
-                print(f"fails without any mutant: {check.name}\n    {output[-600:]}", flush=True)
+                print(f"    {output[-600:]}", flush=True)
     return is_sound
 
 
