@@ -156,7 +156,7 @@ EVERY_END_IS_TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/sessions/attempt.py",
-                "        await run.tell_parked()\n",
+                "        await run.call_log.tell_parked(book)\n",
                 "",
             ),
         ),
