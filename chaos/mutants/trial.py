@@ -71,6 +71,9 @@ def try_out(mutant: Mutant) -> Verdict:
 def run(check: Test | Chaos, copy: Path) -> tuple[int | None, str]:
     """Exit code and output of a check on a copy; no code when it did not come to an end."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy / "src"), str(copy)])}
+    if isinstance(check, Chaos):
+        # What a failing round keeps for people to look at goes with the copy.
+        environment["TMPDIR"] = str(copy)
     try:
         done = subprocess.run(
             [sys.executable, *check.command],
