@@ -10,44 +10,19 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_core import to_json
 
 import outlast as public
-from outlast import Outlast, Session, Settings, hints
+from outlast import Outlast, Settings, hints
 from outlast.calls.control import INSTRUCTIONS, NAMES
 from outlast.store.tasks import TaskState
 from outlast.tasks.desk import BackgroundDesk
 from outlast.testing import ScriptedModel, call, tool_returns
+from tests.support.asking import answer, asks
 from tests.support.background import BUDGET, ThreadGate, nth_event, only_task, parked_session, task_that, wakes_seen
 from tests.support.background import woken_turns as woken
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import check_history, return_of
-from tests.support.runtime import FAST, Runtime, scripted, wait_for_event
+from tests.support.runtime import FAST, Runtime, scripted
 
 LONG = timedelta(seconds=30)
-
-
-def asks(*requests: dict[str, Any], tool: str = "survey") -> ScriptedModel:
-    """Calls the tool, then at each message of the user makes the next request; `$task` is the first task's id.
-
-    A request is a call of `check_background`, or of what `tool` in it says. Their call ids are q0, q1, ...
-    """
-
-    def steps(messages: list[ModelMessage]) -> Any:
-        returns: dict[str, Any] = dict(tool_returns(messages))
-        if "c1" not in returns:
-            return call(tool, call_id="c1")
-        if messages[-1].parts[-1].part_kind == "tool-return":
-            return "Well."
-        asked = sum(each.startswith("q") for each in returns)
-        if asked == len(requests) or "<background_result" in str(messages[-1].parts[-1]):
-            return "Well."
-        task_id = returns["c1"]["task_id"]
-        given = {name: task_id if value == "$task" else value for name, value in requests[asked].items()}
-        return call(given.pop("tool", "check_background"), given, call_id=f"q{asked}")
-
-    return ScriptedModel(steps)
-
-
-async def answer(session: Session, call_id: str = "q0") -> Any:
-    return return_of(call_id, await session.history()).content
 
 
 def survey_until(here: Checkpoint) -> Callable[[], Any]:
@@ -303,68 +278,6 @@ async def test_a_task_of_an_open_group_is_listed_when_it_has_ended(runtime: Runt
         await session.settled()
         (wake,) = await wakes_seen(session)
         assert "river 1" in wake
-
-
-async def read_all(session: Session, steps: int) -> str:
-    pieces: list[Any] = [await answer(session, f"q{each}") for each in range(steps)]
-    return "".join(each["text"] for each in pieces)
-
-
-async def test_a_result_over_64_kib_is_seen_in_part_and_read_in_pieces(runtime: Runtime) -> None:
-    """A9: the view says how much there is and where to go on; the pieces are the whole."""
-    whole = "".join(f"{number:07d} " for number in range(10_000))
-
-    def survey() -> str:
-        return whole
-
-    def steps(messages: list[ModelMessage]) -> Any:
-        returns: dict[str, Any] = dict(tool_returns(messages))
-        if not returns:
-            return call("survey", call_id="c1")
-        last: dict[str, Any] = list(returns.values())[-1]
-        if "next_offset" not in last:
-            return "Read."
-        asked: dict[str, Any] = {"id": "c1", "offset": last["next_offset"], "length": 90_000}
-        return call("read_output", asked, call_id=f"q{len(returns) - 1}")
-
-    async with runtime(ScriptedModel(steps), tools=[survey]) as outlast:
-        session = await outlast.sessions.create()
-        await session.ask("Go.")
-        view: Any = await answer(session, "c1")
-        assert (view["truncated"], view["bytes_total"], view["next_offset"]) == (True, 80_000, len(view["text"]))
-        rest = await read_all(session, 3)
-        assert len(str((await answer(session, "q0"))["text"])) == 32 * 1024
-        assert view["text"] + rest == whole
-
-
-async def test_raw_output_is_read_in_pieces(runtime: Runtime) -> None:
-    """A9, A3: of a running task, by its id; the result stands beside it."""
-    here = Checkpoint()
-
-    async def survey() -> str:
-        public.output("line one\nline two\n")
-        await here()
-        return "2.4 m"
-
-    read = {"tool": "read_output", "id": "$task", "length": 9}
-    model = asks(read, {**read, "offset": 9}, {"tool": "read_output", "id": "$task", "what": "result"})
-    async with runtime(model, tools=[survey], budget=BUDGET) as outlast:
-        session, task = await parked_session(outlast)
-        while not (await outlast.tasks.output(task.id)).text:
-            await wait_for_event(session, "task.created")
-        await (await session.send("Read.")).outcome()
-        await (await session.send("Read on.")).outcome()
-        assert await answer(session) == {
-            "text": "line one\n",
-            "offset": 0,
-            "characters_total": 18,
-            "next_offset": 9,
-        }
-        assert await answer(session, "q1") == {"text": "line two\n", "offset": 9, "characters_total": 18}
-        here.open()
-        await session.settled()
-        await (await session.send("And the result?")).outcome()
-        assert await answer(session, "q2") == {"text": "2.4 m", "offset": 0, "characters_total": 5}
 
 
 async def test_outlasts_own_tools_and_words_are_few(runtime: Runtime) -> None:

@@ -1,16 +1,14 @@
 """A call past its budget goes on in the background: the turn does not wait, and its end wakes the session."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any
 
 import pytest
-from pydantic_ai import Agent, FunctionToolset, RunContext, Tool
+from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import ToolFailed
 
-from outlast import TurnContext, hints
+from outlast import hints
 from outlast.store.tasks import TaskState
 from outlast.testing import ScriptedModel, call, delay, gate, tool_returns
 from tests.support.background import (
@@ -203,97 +201,6 @@ async def test_without_a_budget_the_turn_waits(runtime: Runtime, where: str) -> 
         fast.open()
         await session.settled()
         assert [each.tool for each in await session.tasks()] == ["parks"]
-
-
-async def test_deps_stay_open_until_the_parked_call_has_ended(runtime: Runtime) -> None:
-    """DESIGN part 5: the turn's own dependencies, closed once, when nobody uses them any more."""
-    here = Checkpoint()
-    is_open: dict[str, bool] = {}
-    seen: list[tuple[str, bool]] = []
-
-    @asynccontextmanager
-    async def deps(context: TurnContext) -> AsyncGenerator[str]:
-        assert context.turn_id is not None
-        is_open[context.turn_id] = True
-        yield context.turn_id
-        is_open[context.turn_id] = False
-
-    async def survey(ctx: RunContext[str]) -> str:
-        await here()
-        seen.append((ctx.deps, is_open[ctx.deps]))
-        return "2.4 m"
-
-    agent = Agent(one_call(), deps_type=str, tools=[survey], name="agent")
-    async with runtime(agent=agent, deps=deps, budget=BUDGET) as outlast:
-        session, task = await parked_session(outlast)
-        assert task.turn_id is not None
-        assert is_open == {task.turn_id: True}
-        here.open()
-        await session.settled()
-        assert seen == [(task.turn_id, True)]
-    assert len(is_open) == 2
-    assert not any(is_open.values())
-
-
-async def test_deps_are_closed_when_the_runtime_closes_under_a_parked_call(runtime: Runtime) -> None:
-    """DESIGN part 5: whatever ends the call, its dependencies are left, and before the runtime is gone."""
-    here, closed = Checkpoint(), asyncio.Event()
-
-    @asynccontextmanager
-    async def deps(context: TurnContext) -> AsyncGenerator[None]:
-        try:
-            yield None
-        finally:
-            for _ in range(20):
-                await asyncio.sleep(0)
-            closed.set()
-
-    async def survey() -> str:
-        await here()
-        return "2.4 m"
-
-    async with runtime(one_call(), tools=[survey], deps=deps, budget=BUDGET) as outlast:
-        await parked_session(outlast)
-        assert not closed.is_set()
-    assert closed.is_set()
-
-
-class Boat(FunctionToolset[Any]):
-    """A user's toolset that closes what its tools use, without counting who uses it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open = 0
-        self.here = Checkpoint()
-        self.was_open: list[bool] = []
-        self.add_function(self.survey)
-
-    async def __aenter__(self) -> Self:
-        self.open += 1
-        return self
-
-    async def __aexit__(self, *args: Any) -> bool | None:
-        self.open = 0
-        return None
-
-    async def survey(self) -> str:
-        await self.here()
-        self.was_open.append(self.open > 0)
-        return "2.4 m"
-
-
-async def test_a_toolset_is_not_closed_under_a_parked_call(runtime: Runtime) -> None:
-    """DESIGN part 6: closing waits for the last parked call of it."""
-    boat = Boat()
-    agent = Agent(one_call(), toolsets=[boat], name="agent")
-    async with runtime(agent=agent, budget=BUDGET) as outlast:
-        session, _ = await parked_session(outlast)
-        assert boat.open
-        boat.here.open()
-        await session.settled()
-        assert boat.was_open == [True]
-        assert (await only_task(session)).result == "2.4 m"
-    assert not boat.open
 
 
 async def test_a_steering_message_parks_the_running_calls(runtime: Runtime) -> None:
