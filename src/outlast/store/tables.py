@@ -39,9 +39,26 @@ sessions = sa.Table(
     sa.Column("last_event", sa.BigInteger, nullable=False),
     sa.Column("last_message", sa.Integer, nullable=False),
     sa.Column("last_input", sa.Integer, nullable=False),
+    sa.Column("external_id", sa.Text),
+    sa.Column("is_archived", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("answered_event", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("read_event", sa.BigInteger, nullable=False, server_default="0"),
     _instant("created_at"),
     _instant("updated_at"),
+    _instant("deleted_at", nullable=True),
     sa.Index("ix_sessions_owner_id_updated_at", "owner_id", "updated_at"),
+    sa.Index("uq_sessions_owner_id_external_id", "owner_id", "external_id", unique=True),
+)
+
+creations = sa.Table(
+    "creations",
+    metadata,
+    sa.Column("owner_id", sa.Text, nullable=False),
+    sa.Column("idempotency_key", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("session_id", sa.Text, nullable=False),
+    _instant("created_at"),
+    sa.PrimaryKeyConstraint("owner_id", "idempotency_key"),
 )
 
 inputs = sa.Table(
@@ -210,4 +227,51 @@ workers = sa.Table(
     sa.Column("pid", sa.Integer, nullable=False),
     _instant("started_at"),
     _instant("seen_at"),
+)
+
+feed = sa.Table(
+    "feed",
+    metadata,
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, nullable=False),
+    sa.Column("owner_id", sa.Text, nullable=False),
+    # PostgreSQL: numbers may become visible out of order, so readers wait for older transactions to end.
+    sa.Column("transaction", sa.BigInteger),
+    sa.Column("session_id", sa.Text, nullable=False),
+    sa.Column("event", sa.BigInteger),
+    sa.Column("type", sa.Text, nullable=False),
+    _instant("at"),
+    sa.Index("ix_feed_owner_id_number", "owner_id", "number"),
+    sa.Index("ix_feed_session_id", "session_id"),
+    sqlite_autoincrement=True,
+)
+
+keys = sa.Table(
+    "keys",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("owner_id", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("scope", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False),
+    _instant("created_at"),
+    _instant("expires_at", nullable=True),
+    _instant("used_at", nullable=True),
+    _instant("revoked_at", nullable=True),
+    sa.Index("ix_keys_owner_id", "owner_id"),
+)
+
+spending = sa.Table(
+    "spending",
+    metadata,
+    sa.Column("owner_id", sa.Text, nullable=False),
+    sa.Column("day", sa.Text, nullable=False),
+    sa.Column("requests", sa.BigInteger, nullable=False),
+    sa.Column("unpriced_requests", sa.BigInteger, nullable=False),
+    sa.Column("input_tokens", sa.BigInteger, nullable=False),
+    sa.Column("output_tokens", sa.BigInteger, nullable=False),
+    sa.Column("cache_read_tokens", sa.BigInteger, nullable=False),
+    sa.Column("cache_write_tokens", sa.BigInteger, nullable=False),
+    sa.Column("cost_microdollars", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("owner_id", "day"),
 )
