@@ -11,6 +11,7 @@ TurnId = NewType("TurnId", str)
 TaskId = NewType("TaskId", str)
 WorkerId = NewType("WorkerId", str)
 OwnerId = NewType("OwnerId", str)
+KeyId = NewType("KeyId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -57,6 +58,10 @@ def is_task(id: str) -> bool:
 
 def worker_id() -> WorkerId:
     return WorkerId(_make("wrk"))
+
+
+def key_id() -> KeyId:
+    return KeyId(_make("key"))
 
 
 def reference_id() -> str:

@@ -22,6 +22,7 @@ from outlast.engines.engine import Engine, Worker
 from outlast.errors import OutlastError
 from outlast.events.signals import LocalSignals, log_topic
 from outlast.ids import OwnerId
+from outlast.owners.keys import Keys
 from outlast.sessions.attempt import Workshop
 from outlast.sessions.directory import Sessions
 from outlast.sessions.host import AgentHost, DepsFactory
@@ -111,6 +112,11 @@ class Outlast(Generic[DepsT, OutputT]):
     def tasks_of(self, owner_id: str) -> Tasks:
         services = self._open()
         return Tasks(services.database, services.signals, services.limits, OwnerId(owner_id))
+
+    @property
+    def keys(self) -> Keys:
+        """The API keys of all owners."""
+        return Keys(self._open().database, self._clock)
 
     @property
     def database(self) -> Database:

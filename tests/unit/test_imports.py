@@ -12,7 +12,7 @@ LAYERS = (
     {"errors", "ids", "clock", "settings"},
     {"events", "tools"},
     {"store"},
-    {"tasks", "calls", "sessions", "schedules"},
+    {"tasks", "calls", "sessions", "schedules", "owners"},
     {"engines"},
     {"runtime"},
     {"api", "protocols", "cli"},

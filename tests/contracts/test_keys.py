@@ -1,0 +1,191 @@
+"""API keys on both databases: the text opens, nothing else does, and the store cannot tell what it was."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from outlast.clock import Clock, ManualClock, SystemClock
+from outlast.errors import InvalidInput, NotFound, StoreUnavailable
+from outlast.owners.keys import USED_EVERY, Keys
+from outlast.store.database import Database
+from outlast.store.keys import Key
+from outlast.store.tables import keys as key_rows
+from tests.support.store import OWNER
+
+
+class ShiftedClock:
+    """The real time, and a while more: PostgreSQL writes its own."""
+
+    def __init__(self) -> None:
+        self.by = timedelta()
+
+    def now(self) -> Any:
+        return SystemClock().now() + self.by
+
+
+@pytest.fixture
+def clock() -> ShiftedClock:
+    return ShiftedClock()
+
+
+@pytest.fixture
+def keys(database: Database, clock: Clock) -> Keys:
+    return Keys(database, clock)
+
+
+async def test_the_text_of_a_key_finds_it_and_only_its_hash_is_stored(database: Database, keys: Keys) -> None:
+    """G1, G6: whoever reads the table, a list or a key's repr cannot open anything with it."""
+    made, text = await keys.make(OWNER, "laptop", role="admin", scope="read")
+    assert text.startswith("olk_")
+    found = await keys.find(text)
+    assert found is not None
+    assert (found.id, found.owner_id, found.name, found.role, found.scope) == (
+        made.id,
+        OWNER,
+        "laptop",
+        "admin",
+        "read",
+    )
+    secret = text.rpartition("_")[2]
+    stored = await database.read(lambda connection: connection.execute(sa.select(key_rows)).mappings().one())
+    assert secret not in repr([*stored.values(), made, found])
+    assert stored["hash"] not in repr([made, found])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "",
+        lambda text: text[:-1],
+        lambda text: text[:-1] + ("0" if text[-1] != "0" else "1"),
+        lambda text: text + "0",
+        lambda text: text.upper(),
+        lambda text: f"olk_{'0' * 26}_{text.rpartition('_')[2]}",
+        lambda text: text.rpartition("_")[0] + "_" + "é" * 64,
+        lambda text: "\x00",
+    ],
+)
+async def test_anything_but_the_text_finds_nothing(keys: Keys, change: Any) -> None:
+    """G1."""
+    _, text = await keys.make(OWNER, "laptop")
+    assert await keys.find(change(text)) is None
+    assert await keys.find(text) is not None
+
+
+async def test_a_revoked_key_opens_nothing_and_stays_in_the_list(keys: Keys) -> None:
+    """G1: to revoke it again changes nothing."""
+    made, text = await keys.make(OWNER, "laptop")
+    other, other_text = await keys.make("oskar", "phone")
+    first = await keys.revoke(made.id)
+    assert first.revoked_at is not None
+    assert (await keys.revoke(made.id)).revoked_at == first.revoked_at
+    assert await keys.find(text) is None
+    assert await keys.find(other_text) is not None
+    assert [(each.id, each.revoked_at is None) for each in await keys.list()] == [(other.id, True), (made.id, False)]
+    assert [each.id for each in await keys.list(OWNER)] == [made.id]
+    assert [each.id for each in await keys.list(limit=1, before=other.id)] == [made.id]
+
+
+async def test_a_key_of_another_owner_cannot_be_revoked_by_an_owner(keys: Keys) -> None:
+    """P7: another owner's key and an unknown one get the same answer."""
+    made, text = await keys.make("oskar", "phone")
+    with pytest.raises(NotFound) as foreign:
+        await keys.revoke(made.id, owner_id=OWNER)
+    with pytest.raises(NotFound) as unknown:
+        await keys.revoke("key_0", owner_id=OWNER)
+    assert foreign.value.message == unknown.value.message
+    assert await keys.find(text) is not None
+
+
+async def test_a_key_expires(keys: Keys, clock: ShiftedClock) -> None:
+    """G1."""
+    made, text = await keys.make(OWNER, "for a day", expires_in=timedelta(days=1))
+    assert made.expires_at == made.created_at + timedelta(days=1)
+    clock.by = timedelta(hours=23)
+    assert await keys.find(text) is not None
+    clock.by = timedelta(hours=24)
+    assert await keys.find(text) is None
+
+
+async def test_the_use_of_a_key_is_written_at_most_once_a_minute(
+    database: Database, keys: Keys, clock: ShiftedClock
+) -> None:
+    """G1: a key that is used all the time costs next to nothing."""
+    made, text = await keys.make(OWNER, "busy")
+    assert made.used_at is None
+    writes: list[str] = []
+    database.watcher = lambda name, moment: writes.append(name) if moment == "after" else None
+    for _ in range(3):
+        await keys.find(text)
+    assert writes == ["key.used"]
+    clock.by = USED_EVERY
+    await keys.find(text)
+    assert writes == ["key.used", "key.used"]
+    [listed] = await keys.list(OWNER)
+    assert listed.used_at is not None
+    assert listed.used_at >= listed.created_at
+
+
+async def test_a_key_opens_also_when_its_use_cannot_be_written(database: Database, clock: ShiftedClock) -> None:
+    """G1: a store that only reads keeps nobody out."""
+
+    class ReadOnly:
+        watcher = None
+
+        async def transaction(self, fn: Any, *, name: str) -> Any:
+            raise StoreUnavailable("The disk is full.")
+
+        read = staticmethod(database.read)
+        attach = staticmethod(database.attach)
+        close = staticmethod(database.close)
+
+    made, text = await Keys(database, clock).make(OWNER, "laptop")
+    found = await Keys(ReadOnly(), clock).find(text)
+    assert found is not None
+    assert found.id == made.id
+
+
+@pytest.mark.parametrize(
+    ("owner_id", "name", "options"),
+    [
+        ("", "laptop", {}),
+        (OWNER, " ", {}),
+        (OWNER, "a\x00b", {}),
+        (OWNER, "\ud800", {}),
+        (OWNER, "x" * 201, {}),
+        (OWNER, "laptop", {"role": "root"}),
+        (OWNER, "laptop", {"scope": "all"}),
+        (OWNER, "laptop", {"expires_in": timedelta()}),
+    ],
+)
+async def test_a_key_that_makes_no_sense_is_refused(
+    keys: Keys, owner_id: str, name: str, options: dict[str, Any]
+) -> None:
+    """G1: nothing is stored."""
+    with pytest.raises(InvalidInput):
+        await keys.make(owner_id, name, **options)
+    assert await keys.list() == []
+
+
+def test_a_key_says_by_itself_whether_it_is_valid() -> None:
+    now = ManualClock().now()
+
+    def key(**values: Any) -> Key:
+        whole: dict[str, Any] = {
+            "id": "key_1",
+            "owner_id": OWNER,
+            "name": "n",
+            "role": "user",
+            "scope": "write",
+            "created_at": now,
+            "expires_at": None,
+            "used_at": None,
+            "revoked_at": None,
+        }
+        return Key(**{**whole, **values})
+
+    assert key().is_valid(now)
+    assert not key(expires_at=now).is_valid(now)
+    assert not key(revoked_at=now).is_valid(now)
