@@ -14,13 +14,29 @@ from chaos.link import Link, Refused
 from chaos.reading import Reader, Readers
 from chaos.words import STEPS, message
 
-_FLOWS = ("alone", "steer", "queue", "interrupt", "wake", "stop", "stop+resume", "stop+send", "stop+retry", "many")
+_FLOWS = (
+    "alone",
+    "steer",
+    "queue",
+    "interrupt",
+    "nudge",
+    "stop",
+    "stop+resume",
+    "stop+send",
+    "stop+retry",
+    "many",
+    "cancel",
+)
 _LEADS_TO = {
     "hold": "stop",
     "stop": "stop+resume",
     "resume": "stop+resume",
     "retry": "stop+retry",
-    "wake": "wake",
+    "nudge": "nudge",
+    "wake": "alone",
+    "withdraw": "alone",
+    "cancel": "cancel",
+    "cancel.end": "cancel",
     "accept": "many",
     "deliver": "many",
 }
@@ -31,8 +47,11 @@ _PLANS_FOR = {
     "fold": ["talk", "talk", "note", "talk"],
     "park": ["survey+scan"],
     "settle": ["survey+scan"],
+    "wake": ["survey"],
+    "withdraw": ["survey+scan", "check"],
     "task.claim": ["scan", "slow", "scan"],
 }
+"""What is asked for when a worker is to die at a place; at times other steps follow."""
 
 
 class Record:
@@ -79,7 +98,7 @@ class Client:
         flow = self.chance.choice(_FLOWS)
         if self.chance.random() < 0.6:
             flow = _LEADS_TO.get(wanted, flow)
-        await self._send("steer", self._steps(_PLANS_FOR.get(wanted, [])))
+        await self._send("steer", self._steps(["vigil"] if flow == "cancel" else _PLANS_FOR.get(wanted, [])))
         if flow != "many":
             await _within(1.0, self.reader.running)
         await self._pass(0.25)
@@ -88,8 +107,10 @@ class Client:
                 await self._pass(0.8)
             case ["steer" | "queue" | "interrupt" as mode]:
                 await self._send(mode, self._steps())
-            case ["wake"]:
+            case ["nudge"]:
                 await self._wake()
+            case ["cancel"]:
+                await self._cancel()
             case ["many"]:
                 for mode in ("queue", "steer", "queue", "wake"):
                     await (self._wake() if mode == "wake" else self._send(mode, self._steps()[:1]))
@@ -109,6 +130,13 @@ class Client:
             await self._wake()
         for op in then:
             await (self._send("steer", self._steps()) if op == "send" else self._ask(op))
+
+    async def _cancel(self) -> None:
+        """Cancel something that runs in the background, if anything does by now."""
+        await _within(2.0, self.reader.parked)
+        if self.reader.open_tasks:
+            task_id = self.chance.choice(sorted(self.reader.open_tasks))
+            await self._ask("cancel", token=task_id, task=task_id)
 
     async def _send(self, mode: str, steps: Sequence[str]) -> None:
         token = self._token("m")
@@ -131,6 +159,8 @@ class Client:
         return f"{kind}{self.name}x{next(self.numbers)}"
 
     def _steps(self, first: Sequence[str] = ()) -> list[str]:
+        if first and self.chance.random() < 0.5:
+            return list(first)
         return [*first, *self.chance.choices(STEPS, k=self.chance.randint(1, 3))]
 
     async def _pass(self, most: float) -> None:

@@ -61,6 +61,8 @@ class Evidence:
     record: list[Row]
     readers: list[Row]
     log_lines: list[str]
+    deaths: dict[int, int]
+    """When each worker was surely gone, in microseconds of the wall clock."""
 
     def entries(self) -> dict[str, list[Entry]]:
         """The ledger by call."""
@@ -80,6 +82,7 @@ def read(folder: Path) -> Evidence:
         _lines(folder / "record.jsonl"),
         _lines(folder / "readers.jsonl"),
         log.read_text().splitlines() if log.exists() else [],
+        {line["worker"]: line["at_us"] for line in _lines(folder / "deaths.jsonl")},
     )
 
 

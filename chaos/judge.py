@@ -1,6 +1,6 @@
 """The judge: a process that was not there, and says what of a round was lost, repeated, hanging or untold.
 
-Run as `python -m chaos.judge FOLDER`; prints the faults it found as JSON.
+Run as `python -m chaos.judge FOLDER`; prints as JSON the faults it found, and how much it has seen.
 """
 
 import json
@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos import evidence, streams
+from chaos import evidence, streams, tellings
 from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
 from chaos.ledger import Entry
-from chaos.words import MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, result_of, wake_of
+from chaos.words import CHECK, MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, result_of, wake_of
 
 KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors")
 _UNEXPECTED = ("ended unexpectedly", "could not be brought to an end", "Traceback (most recent", "turn failed")
@@ -31,7 +31,14 @@ def judge(found: Evidence) -> Iterator[Fault]:
     yield from _promises(found)
     entries = found.entries()
     for session_id, session in found.sessions.items():
-        checks = (_inputs(session), _calls(session, entries), _tasks(session, entries), _turns(session), _hold(session))
+        checks = (
+            _inputs(session),
+            _calls(session, entries),
+            tellings.task_faults(session, entries),
+            tellings.unknown_faults(session, entries, found.deaths),
+            _turns(session),
+            _hold(session),
+        )
         for check in checks:
             for kind, what in check:
                 yield Fault(kind, session_id, what)
@@ -65,6 +72,10 @@ def _promises(found: Evidence) -> Iterator[Fault]:
             turns = [row for row in session.turns if row["id"] == line["answer"]]
             if not turns or turns[0]["ended_at"] is None:
                 yield Fault("lost", line["session"], f"the stop of {line['answer']}")
+        elif line["op"] == "cancel" and "answer" in line:
+            states = [row["state"] for row in session.tasks if row["id"] == token]
+            if line["answer"] in ("succeeded", "failed", "canceled") and states != [line["answer"]]:
+                yield Fault("lost", line["session"], f"the cancel of {token} ended as {line['answer']}, now {states}")
 
 
 def _inputs(session: SessionRows) -> Iterator[tuple[str, str]]:
@@ -121,8 +132,8 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
     if end.data["outcome"] != outcome or end.data["part"]["content"] != content:
         yield "untold", f"{call_id} ended as {end.data} and was told as {outcome}: {content}"
     match outcome:
-        case "success" if is_parked:
-            pass  # what became of it is told by its task
+        case "success" if is_parked or part["tool_name"] == CHECK:
+            pass  # what became of it is told by its task; of a check, it is compared with its tasks
         case "success":
             if not after or content != result_of(call_id):
                 yield "untold", f"{call_id} is told as done ({content}) and was not"
@@ -134,35 +145,6 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
                 yield "untold", f"{call_id} did not fail and is told as {content!r}"
         case _:
             yield "untold", f"{call_id} is told as {outcome}"
-
-
-def _tasks(session: SessionRows, entries: dict[str, list[Entry]]) -> Iterator[tuple[str, str]]:
-    """Each task ended once, truthfully, and woke its session once if it was to wake it."""
-    ends = Counter(event.data["task"]["id"] for event in session.events if event.type == "task.ended")
-    prompts = "".join(str(part["content"]) for part in session.parts("user-prompt"))
-    handles = json.dumps([part["content"] for part in session.parts("tool-return")])
-    for row in session.tasks:
-        task_id, lines = row["id"], entries.get(row["call_id"], [])
-        if row["ended_at"] is None:
-            yield "hanging", f"task {task_id} is {row['state']}"
-            continue
-        if ends[task_id] != 1:
-            yield "untold", f"task {task_id} is {row['state']} with {ends[task_id]} ends"
-        if task_id not in handles:
-            yield "untold", f"nobody was told of task {task_id}"
-        if row["state"] == "succeeded" and not any(line.phase == "after" for line in lines):
-            yield "untold", f"task {task_id} is told as done and was not"
-        if any(line.phase == "before" and line.at_us > row["ended_at"] for line in lines):
-            yield "repeated", f"task {task_id} ran again after its end"
-        wakes = [each for each in session.inputs if each["task_id"] == task_id]
-        told = prompts.count(wake_of(task_id))
-        if told > 1 or len(wakes) > 1:
-            yield "double_wakes", f"the end of {task_id} was told {told} times, in {len(wakes)} inputs"
-        is_kept = session.is_held and any(each["state"] == "waiting" for each in wakes)
-        if row["wake"] != "silent" and told == 0 and not is_kept:
-            yield "lost", f"the wake of {task_id}"
-        if row["wake"] == "silent" and wakes:
-            yield "double_wakes", f"the silent {task_id} woke its session"
 
 
 def _turns(session: SessionRows) -> Iterator[tuple[str, str]]:
@@ -235,5 +217,32 @@ def _readers(found: Evidence) -> Iterator[Fault]:
             yield Fault("streams", reader["session"], f"{reader['reader']}: {what}")
 
 
+def seen(found: Evidence) -> Counter[str]:
+    """How much there was to judge: a round without any of it would prove nothing."""
+    counts: Counter[str] = Counter()
+    for session in found.sessions.values():
+        calls = [event for event in session.events if event.type == "call.ended"]
+        counts["inputs"] += len(session.inputs)
+        counts["turns"] += len(session.turns)
+        counts["calls"] += len(calls)
+        counts["tasks"] += len(session.tasks)
+        counts["tasks canceled"] += sum(row["state"] == "canceled" for row in session.tasks)
+        counts["tasks told by a wake"] += sum(
+            each["state"] == "delivered" for each in session.inputs if each["task_id"]
+        )
+        counts["tasks told by a check"] += sum(each["state"] == "withdrawn" for each in session.inputs)
+        counts["effects told as unknown"] += sum(
+            tellings.UNKNOWN in said
+            for said in (*(str(row["error"]) for row in session.tasks), *(json.dumps(each.data) for each in calls))
+        )
+    counts["readers"] = len(found.readers)
+    return counts
+
+
+def main(folder: Path) -> None:
+    found = evidence.read(folder)
+    print(json.dumps({"faults": [asdict(fault) for fault in judge(found)], "seen": seen(found)}))
+
+
 if __name__ == "__main__":
-    print(json.dumps([asdict(fault) for fault in judge(evidence.read(Path(sys.argv[1])))]))
+    main(Path(sys.argv[1]))

@@ -8,20 +8,26 @@ KILLS_PER_ROUND = 10
 
 Moment = Literal["before", "after"]
 
-ALWAYS = ("claim", "deliver", "request", "journal", "flush", "turn.end", "hold", "stop", "park", "settle", "tool")
-"""Places of which each cycle has both moments: commits by their names, and `tool`, which is inside a tool.
+BACKGROUND = ("park", "settle", "wake", "withdraw", "cancel", "cancel.end")
+"""`park` makes a task and `settle` ends it, which may start a turn (`wake`); `cancel` asks it to end before.
 
-`hold` is the wish to stop and `stop` the end that follows; `park` makes a task and `settle` ends it.
+`withdraw` is the answer of `check_background`: what it tells is not told again by a wake.
 """
 
-RARE = ("accept", "resume", "drop", "hand_over", "task.claim", "fold", "reconcile", "create", "wake", "retry")
+TURNS = ("claim", "deliver", "request", "journal", "tool")
+"""Commits by their names, and `tool`, which is inside a tool. Each cycle has both moments of these and of the above."""
+
+ENDS = ("flush", "turn.end", "hold", "stop")
+"""Of these each cycle has one moment, the next one the other. `hold` is the wish to stop, `stop` what it leads to."""
+
+RARE = ("accept", "resume", "drop", "hand_over", "task.claim", "fold", "reconcile", "create", "nudge", "retry")
 """Places of which each cycle has a few."""
 
-ONCE = frozenset({"claim", "reconcile", "hand_over", "task.claim", "park", "settle"})
+ONCE = frozenset({"claim", "reconcile", "hand_over", "task.claim", *BACKGROUND})
 """Places that a worker may reach only once."""
 
 RARE_PER_CYCLE = 2
-INSTANTS_PER_CYCLE = 6
+INSTANTS_PER_CYCLE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +44,18 @@ class Kill:
         return "instant" if self.place is None else f"{self.place}/{self.moment}"
 
 
-def _rare() -> list[tuple[str, Moment]]:
-    return [(place, moment) for place in RARE for moment in ("before", "after")]
+def _both(places: tuple[str, ...]) -> list[tuple[str, Moment]]:
+    return [(place, moment) for place in places for moment in ("before", "after")]
 
 
 def cycle(seed: int, number: int) -> list[Kill]:
-    """Cycle `number` of a run: every important place once at each moment, some rare ones, some instants."""
+    """Cycle `number` of a run: the important places, some rare ones, some instants."""
     chance = random.Random(f"plan {seed} {number}")
-    rare = _rare()
+    rare = _both(RARE)
     random.Random(f"rare {seed}").shuffle(rare)
     first = number * RARE_PER_CYCLE
-    places: list[tuple[str, Moment]] = [(place, moment) for place in ALWAYS for moment in ("before", "after")]
+    places = _both(BACKGROUND) + _both(TURNS)
+    places += [each for at, each in enumerate(_both(ENDS)) if (at // 2 + at + number) % 2]
     places += [rare[(first + each) % len(rare)] for each in range(RARE_PER_CYCLE)]
     kills = [Kill(place, moment, 1 if place in ONCE else chance.choice((1, 1, 1, 2, 3))) for place, moment in places]
     kills += [Kill(after_seconds=chance.uniform(0.0, 0.6)) for _ in range(INSTANTS_PER_CYCLE)]

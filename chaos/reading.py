@@ -20,6 +20,8 @@ class Reader:
     events: list[list[Any]] = field(default_factory=list[list[Any]])
     running: asyncio.Event = field(default_factory=asyncio.Event)
     idle: asyncio.Event = field(default_factory=asyncio.Event)
+    parked: asyncio.Event = field(default_factory=asyncio.Event)
+    open_tasks: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         self.position = self.after
@@ -35,6 +37,13 @@ class Reader:
         elif type_ in TERMINAL:
             self.running.clear()
             self.idle.set()
+        elif type_ == "task.created":
+            self.open_tasks.add(event[3]["task"]["id"])
+            self.parked.set()
+        elif type_ == "task.ended":
+            self.open_tasks.discard(event[3]["task"]["id"])
+            if not self.open_tasks:
+                self.parked.clear()
 
     async def follow(self, link: Link) -> None:
         while True:

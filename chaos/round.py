@@ -5,6 +5,7 @@ import json
 import random
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ class Round:
     kills: Sequence[Kill]
     room: Room
     done: Counter[str] = field(default_factory=Counter[str])
+    seen: Counter[str] = field(default_factory=Counter[str])
     link: Link = field(default_factory=Link)
     readers: Readers = field(init=False)
     started: int = 0
@@ -65,7 +67,9 @@ class Round:
         for each in clients:
             each.result()
         self._write_readers()
-        return await judged(self.folder)
+        verdict = await judged(self.folder)
+        self.seen.update(verdict["seen"])
+        return verdict["faults"]
 
     def _client(self, record: Record, number: int) -> Client:
         chance = random.Random(f"client {self.seed} {number}")
@@ -94,6 +98,7 @@ class Round:
         self.link.connect(None, None)
         worker.process.kill()
         code = await worker.end()
+        self._write_death()
         assert code in (0, -signal.SIGKILL), f"a worker ended by itself with {code}: see {self.folder}/workers.log"
         self.done[name] += code != 0
         return code != 0 and name == kill.name
@@ -134,6 +139,11 @@ class Round:
             if asyncio.get_running_loop().time() > deadline:
                 return
 
+    def _write_death(self) -> None:
+        """The youngest worker is gone: what it had not committed by now it never will."""
+        with (self.folder / "deaths.jsonl").open("a") as file:
+            file.write(json.dumps({"worker": self.started, "at_us": time.time_ns() // 1_000}) + "\n")
+
     def _write_readers(self) -> None:
         with (self.folder / "readers.jsonl").open("w") as file:
             for each in self.readers.by_name.values():
@@ -141,7 +151,7 @@ class Round:
                 file.write(json.dumps(line) + "\n")
 
 
-async def judged(folder: Path) -> list[dict[str, Any]]:
+async def judged(folder: Path) -> dict[str, Any]:
     """What the judge, a process of its own, says about a folder."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "chaos.judge", str(folder), stdout=asyncio.subprocess.PIPE

@@ -38,6 +38,7 @@ class Run:
     only: int | None = None
     place: str | None = None
     done: Counter[str] = field(default_factory=Counter[str])
+    seen: Counter[str] = field(default_factory=Counter[str])
     faults: Counter[str] = field(default_factory=Counter[str])
     failing: list[int] = field(default_factory=list[int])
     examples: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -65,6 +66,7 @@ class Run:
         round_ = Round(folder, f"{self.seed}.{number}", plan, _ROOMS[number % len(_ROOMS)])
         found = await round_.run()
         self.done += round_.done
+        self.seen += round_.seen
         seconds = time.monotonic() - began
         print(f"round {number}: {round_.done.total()} kills, {len(found)} faults, {seconds:.1f} s", flush=True)
         if not found:
@@ -83,6 +85,7 @@ class Run:
             "kills": self.done.total(),
             **totals,
             "places": dict(sorted(self.done.items())),
+            "seen": dict(sorted(self.seen.items())),
             "seed": self.seed,
             "failing_rounds": self.failing,
             "examples": self.examples,

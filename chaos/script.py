@@ -7,6 +7,7 @@ that it is done. The id of a call is made of token and step: a call that is aske
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.exceptions import ToolFailed
@@ -15,8 +16,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 import outlast
 from chaos.ledger import Ledger
 from chaos.plan import Moment
-from chaos.words import plans_in, result_of
-from outlast.testing import ScriptedModel, Step, call, error, reasoning, text, texts_seen
+from chaos.words import CHECK, VIGIL_SECONDS, plans_in, result_of
+from outlast.testing import ScriptedModel, Step, call, error, reasoning, text, texts_seen, tool_returns
 
 _TALK = "The river rose by a hand overnight, and the bridge was closed before noon. " * 3
 
@@ -37,10 +38,10 @@ class Script:
                 for number, step in enumerate(steps):
                     name = f"{token}.{number}"
                     if name not in asked:
-                        return self._step(name, step)
+                        return self._step(name, step, _handles(messages))
         return text(f"Done. {_TALK}", chunk=24, pause=0.004)
 
-    def _step(self, name: str, step: str) -> Step:
+    def _step(self, name: str, step: str, task_ids: Sequence[str]) -> Step:
         words = text(f"Now {name}. {_TALK}", chunk=30, pause=0.004)
         # A response of text alone would end the turn, so each step asks for something.
         looks = call("look", {"name": name}, call_id=f"{name}.0")
@@ -51,8 +52,26 @@ class Script:
                 return [words, looks]
             self._failed.add(name)
             return [text(f"Now {name}. I was about to", chunk=4, pause=0.008), error(503)]
-        tools = enumerate(step.split("+"))
-        return [words, *(call(tool, {"name": name}, call_id=f"{name}.{at}", chunk=6) for at, tool in tools)]
+        wanted = enumerate(step.split("+"))
+        asked = [(at, *_tool(tool, name, task_ids)) for at, tool in wanted]
+        return [words, *(call(tool, args, call_id=f"{name}.{at}", chunk=6) for at, tool, args in asked)]
+
+
+def _tool(word: str, name: str, task_ids: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """The tool that a word of a plan stands for, and its arguments; `task_ids` are all that history tells of."""
+    if word not in ("check", "list", "quit"):
+        return word, {"name": name}
+    if word == "list" or not task_ids:
+        return CHECK, {"list": True}
+    if word == "quit":
+        return CHECK, {"task_id": task_ids[-1], "cancel": True}
+    return CHECK, {"task_id": list(task_ids[-2:]), "wait_seconds": 3}
+
+
+def _handles(messages: Sequence[ModelMessage]) -> list[str]:
+    """The tasks that calls were parked as, oldest first."""
+    returned = cast(list[dict[str, Any]], [each for each in tool_returns(messages).values() if isinstance(each, dict)])
+    return [each["task_id"] for each in returned if each.get("type") == "background"]
 
 
 def _asked(messages: Sequence[ModelMessage]) -> Iterator[str]:
@@ -108,6 +127,11 @@ def make_agent(ledger: Ledger, at: At) -> Agent[object, str]:
         await asyncio.sleep(0.3)
         return effects.finish(context)
 
+    async def vigil(context: RunContext[object], name: str) -> str:
+        effects.begin(context)
+        await asyncio.sleep(VIGIL_SECONDS)
+        return effects.finish(context)
+
     async def fail(context: RunContext[object], name: str) -> str:
         effects.begin(context)
         effects.finish(context)
@@ -119,5 +143,6 @@ def make_agent(ledger: Ledger, at: At) -> Agent[object, str]:
     agent.tool(name="again", metadata=outlast.hints(idempotent=True))(slow)
     agent.tool(name="look", metadata=outlast.hints(read_only=True))(note)
     agent.tool(metadata=outlast.hints(budget=0.05))(survey)
+    agent.tool(metadata=outlast.hints(budget=0.05))(vigil)
     agent.tool(name="scan", metadata=outlast.hints(budget=0.05, idempotent=True))(survey)
     return agent

@@ -4,7 +4,11 @@ import re
 from collections.abc import Sequence
 
 MAY_RUN_AGAIN = frozenset({"again", "look", "scan"})
-OUTLASTS_ITS_BUDGET = frozenset({"survey", "scan"})
+OUTLASTS_ITS_BUDGET = frozenset({"survey", "scan", "vigil"})
+CHECK = "check_background"
+"""The control tool; plans say `check` (wait for the newest tasks), `list` and `quit` (cancel the newest)."""
+
+VIGIL_SECONDS = 2.0
 STEPS = (
     "note",
     "note",
@@ -24,8 +28,13 @@ STEPS = (
     "scan",
     "survey+note",
     "scan+slow",
+    "vigil",
+    "list",
+    "survey,check",
+    "scan+survey,check+list",
+    "vigil,quit",
 )
-"""What a plan is made of. Tools joined by `+` are called in parallel."""
+"""What a plan is made of. Tools joined by `+` are called in parallel, steps joined by `,` one after the other."""
 
 _PLAN = re.compile(r"\[(\w+):([\w+,]*)\]")
 

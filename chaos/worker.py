@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from chaos.deeds import Deeds
 from chaos.ledger import Ledger
 from chaos.plan import Kill, Moment
 from chaos.script import make_agent
@@ -111,10 +112,11 @@ async def _serve(job: Job, channel: socket.socket) -> None:
 def _watch_from_the_first_commit(trap: Trap) -> None:
     """The watcher must be there when the runtime reconciles, which it does while it opens."""
     open_sqlite = opening.open_sqlite
+    deeds = Deeds(trap.at)
 
     async def watched(*args: Any, **options: Any) -> SqliteDatabase:
         database = await open_sqlite(*args, **options)
-        database.watcher = trap.at
+        database.watcher = deeds
         return database
 
     opening.open_sqlite = watched
@@ -155,6 +157,7 @@ class Service:
             "stop": self._stop,
             "resume": self._resume,
             "retry": self._retry,
+            "cancel": self._cancel,
             "follow": self._follow,
             "look": self._look,
         }
@@ -187,7 +190,7 @@ class Service:
             text = command["text"]
             return inbox.notify(unit, session_id, InputKind.WAKE, text, idempotency_key=key, limits=self.limits).id
 
-        return await self.runtime.database.transaction(wake, name="wake")
+        return await self.runtime.database.transaction(wake, name="nudge")
 
     async def _stop(self, command: Json) -> str | None:
         """Answers when the wish is committed, as the caller who does not wait for the end sees it."""
@@ -203,6 +206,9 @@ class Service:
 
     async def _retry(self, command: Json) -> str:
         return (await (await self._session(command)).retry()).id
+
+    async def _cancel(self, command: Json) -> str:
+        return (await self.runtime.tasks.cancel(command["task"], wait=5.0)).state.value
 
     async def _follow(self, command: Json) -> None:
         session = await self._session(command)

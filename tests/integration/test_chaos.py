@@ -16,8 +16,8 @@ KILLS = 20
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_nothing_is_lost_or_repeated_when_workers_are_killed(tmp_path: Path) -> None:
-    """P1 to P5: after 20 kills every accepted input, call, end and event is there, once."""
-    command = ["-m", "chaos", "--kills", str(KILLS), "--seed", "3", "--results", str(tmp_path), "--name", "few"]
+    """P1 to P5: after 20 kills every accepted input, call, end and event is there, once; cancels and checks too."""
+    command = ["-m", "chaos", "--kills", str(KILLS), "--seed", "14", "--results", str(tmp_path), "--name", "few"]
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
@@ -27,6 +27,10 @@ async def test_nothing_is_lost_or_repeated_when_workers_are_killed(tmp_path: Pat
     report = json.loads((tmp_path / "few.json").read_text())
     assert report["kills"] >= KILLS
     assert {report[total] for total in ("lost", "repeated", "double_wakes", "hanging", "untold", "streams")} == {0}
+    assert {"cancel", "cancel.end", "park", "settle", "wake", "withdraw"} <= {
+        place.partition("/")[0] for place in report["places"]
+    }
+    assert {"tasks canceled", "tasks told by a check", "effects told as unknown"} <= report["seen"].keys()
 
 
 LOG = [
