@@ -7,8 +7,9 @@ from outlast.events.outcome import Outcome
 from outlast.runtime import Outlast
 from outlast.sessions.attachments import Attachment, Context
 from outlast.sessions.host import TurnContext
-from outlast.sessions.session import Sent, Session, Turn
+from outlast.sessions.session import Session
 from outlast.sessions.settlement import Verdict
+from outlast.sessions.turn_handle import Sent, Turn
 from outlast.settings import Settings
 from outlast.store.tasks import Task
 from outlast.tools.hints import hints

@@ -33,8 +33,14 @@ class Conflict(OutlastError):
     code = "conflict"
 
 
+class IdempotencyMismatch(Conflict):
+    """The idempotency key was used within a day for something else."""
+
+    code = "idempotency_mismatch"
+
+
 class SessionBusy(Conflict):
-    """A message with `when_busy="reject"` met a running turn."""
+    """A turn is running, and what was asked for does not wait for its end."""
 
     code = "session_busy"
 

@@ -28,7 +28,7 @@ from outlast.sessions.directory import Sessions
 from outlast.sessions.host import AgentHost, DepsFactory
 from outlast.sessions.inbox import Limits
 from outlast.sessions.policy import LoopPolicy
-from outlast.sessions.session import Services
+from outlast.sessions.services import Services
 from outlast.sessions.turn import TurnLimits
 from outlast.sessions.turn_calls import CallShop
 from outlast.settings import Settings

@@ -46,8 +46,9 @@ async def test_sessions_are_listed_newest_first_page_by_page_and_only_ones_own(d
     made = [await new_session(database) for _ in range(5)]
     await new_session(database, owner_id="someone else")
     first = await database.read(lambda connection: sessions.page(connection, OWNER, limit=3))
-    second = await database.read(lambda connection: sessions.page(connection, OWNER, limit=3, before=first[-1].id))
-    assert [row.id for row in [*first, *second]] == made[::-1]
+    second = await database.read(lambda connection: sessions.page(connection, OWNER, limit=3, before=first.next))
+    assert [row.id for row in [*first.items, *second.items]] == made[::-1]
+    assert second.next is None
 
 
 async def test_inputs_wait_in_the_order_in_which_they_came(database: Database) -> None:

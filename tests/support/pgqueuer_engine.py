@@ -21,7 +21,7 @@ from outlast import Outlast
 from outlast.engines.engine import Worker
 from outlast.events.signals import LocalSignals, log_topic
 from outlast.ids import TurnId
-from outlast.sessions.session import Services
+from outlast.sessions.services import Services
 from outlast.store import opening
 from outlast.store.files import FileStore
 from outlast.store.unit import Committed, Unit, Work

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 class EventType(StrEnum):
     SESSION_CREATED = "session.created"
+    SESSION_CHANGED = "session.changed"
     SESSION_HELD = "session.held"
     SESSION_RESUMED = "session.resumed"
     SESSION_FLAGGED = "session.flagged"
@@ -43,7 +44,8 @@ CONTROL = frozenset({EventType.STREAM_LAGGED, EventType.STREAM_EXPIRED})
 """Said to one reader only: never stored, no number."""
 
 FIELDS: Mapping[EventType, str] = {
-    EventType.SESSION_CREATED: "agent, title",
+    EventType.SESSION_CREATED: "agent, title, external_id",
+    EventType.SESSION_CHANGED: "what has changed of title, metadata, model, is_archived, read_to (with is_unread)",
     EventType.SESSION_HELD: "reason",
     EventType.SESSION_RESUMED: "",
     EventType.SESSION_FLAGGED: "reason, woken_turns",

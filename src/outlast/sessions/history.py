@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
+from pydantic_core import from_json
 
 from outlast.ids import SessionId, TurnId
 from outlast.store import messages
@@ -36,6 +37,20 @@ class Entry:
     position: int
     turn_id: TurnId | None
     event: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as JSON. `event` is the last number of the log that belongs to it."""
+
+    position: int
+    turn_id: TurnId | None
+    event: int
+    message: dict[str, Any]
+
+
+async def stored(files: FileStore, row: messages.MessageRow) -> StoredMessage:
+    return StoredMessage(row.position, row.turn_id, row.event, from_json(await unpack(files, row.body)))
 
 
 async def encode(files: FileStore, session_id: SessionId, message: ModelMessage) -> str:

@@ -1,174 +1,118 @@
-"""A session and its turns as a program holds them: handles on what is stored, valid across restarts."""
+"""A session as a program holds it: a handle on what is stored, valid across restarts."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import sqlalchemy as sa
 from pydantic_ai.messages import ModelMessage
 
 from outlast.clock import monotonic
-from outlast.errors import Conflict, InvalidInput, NotFound
-from outlast.events.event import Event
-from outlast.events.outcome import Outcome, OutcomeFold
-from outlast.events.signals import RECHECK_SECONDS, Signals, Subscription, end_topic, input_topic, log_topic
-from outlast.events.stream import EventStream, Page
+from outlast.errors import InvalidInput, NotFound
+from outlast.events.outcome import Outcome
+from outlast.events.signals import log_topic
+from outlast.events.stream import EventStream
+from outlast.events.stream import Page as LogPage
 from outlast.ids import InputId, SessionId, TurnId
-from outlast.sessions import history, inbox, settlement, turn
+from outlast.sessions import history, inbox, profile, settlement, turn
 from outlast.sessions.attachments import Attachment, Context, body_of
-from outlast.sessions.inbox import Limits
-from outlast.store import events, inputs, sessions, tasks, turns
-from outlast.store.database import Database
-from outlast.store.files import FileStore
-from outlast.store.inputs import Input, InputKind, InputState, Mode
+from outlast.sessions.history import StoredMessage
+from outlast.sessions.profile import Profile
+from outlast.sessions.services import Services
+from outlast.sessions.turn_handle import Sent, Turn, seconds_left
+from outlast.store import events, inputs, messages, paging, sessions, tasks, turns
+from outlast.store.inputs import Input, InputKind, Mode
+from outlast.store.paging import Page
 from outlast.store.sessions import SessionRow
-from outlast.store.spill import unpack_object
 from outlast.store.tasks import Task
+from outlast.store.unit import Unit
+from outlast.tasks import service
+from outlast.tools.hints import UNSET, Unset
 
+T = TypeVar("T")
 WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What handles need to do their work."""
-
-    database: Database
-    files: FileStore
-    signals: Signals
-    limits: Limits
-    models: frozenset[str]
-    max_reader_lag: int
-    typed_output: Callable[[str, Any], Any]
-
-
-class Turn:
-    """One stretch of agent work. The handle holds nothing: ask again after a restart and get the same answer."""
-
-    def __init__(
-        self,
-        services: Services,
-        session_id: SessionId,
-        agent: str,
-        turn_id: TurnId,
-        *,
-        ending: Subscription | None = None,
-    ) -> None:
-        self.id = turn_id
-        self.session_id = session_id
-        self._services = services
-        self._agent = agent
-        self._ending = ending
-        """Subscribed before the turn could end: then there is nothing to look for before the first signal."""
-
-    async def outcome(self, *, wait: float | None = None) -> Outcome:
-        """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
-        return (await self.fold(wait=wait)).outcome
-
-    async def fold(self, *, wait: float | None = None) -> OutcomeFold:
-        """The fold of the turn's events up to its end, or up to what stands in the log when the time is over."""
-        until = None if wait is None else monotonic() + wait
-        fold, position = OutcomeFold(self.id), None
-        ending, self._ending = self._ending, None
-        is_fresh = ending is not None
-        ending = ending or self._services.signals.subscribe(end_topic(self.id))
-        while not fold.outcome.is_over:
-            left = _left(until)
-            if is_fresh or position is not None:
-                await ending.wait(RECHECK_SECONDS if left is None else min(RECHECK_SECONDS, left))
-            position = await self._add(fold, position)
-            if left == 0:
-                break
-        if fold.outcome.state == "completed":
-            fold.outcome.output = self._services.typed_output(self._agent, fold.outcome.output)
-        return fold
-
-    async def _add(self, fold: OutcomeFold, after: int | None) -> int:
-        """Fold what the log has of the turn after a position, from its first event if None; gives the new position."""
-
-        def page(connection: sa.Connection, after: int | None) -> tuple[int, list[Event]]:
-            if after is None:
-                row = turns.get(connection, self.id)
-                if row is None or row.session_id != self.session_id:
-                    raise NotFound("There is no such turn.", id=self.id)
-                after = row.first_event - 1
-            return after, events.page(connection, self.session_id, after)
-
-        while True:
-            after, found = await self._services.database.read(partial(page, after=after))
-            for event in found:
-                after = event.number or after
-                if event.turn_id == self.id:
-                    fold.add(await self._whole(event))
-                if event.turn_id == self.id and event.is_terminal:
-                    return after
-            if len(found) < events.PAGE:
-                return after
-
-    async def _whole(self, event: Event) -> Event:
-        if "call_id" not in event.data:
-            return event
-        data = await unpack_object(self._services.files, event.data)
-        return Event(event.session_id, event.number, event.type, event.at, data, event.turn_id)
-
-
-class Sent:
-    """A message that was accepted: it is kept from now on, whatever happens."""
-
-    def __init__(self, session: "Session", accepted: inbox.Accepted, services: Services) -> None:
-        self.input = accepted.input
-        self.place = accepted.place
-        self.is_repeat = accepted.is_repeat
-        self._session = session
-        self._signals = services.signals
-        self._started: Turn | None = None
-        if accepted.turn_id is not None and not accepted.is_repeat:
-            ending = services.signals.subscribe(end_topic(accepted.turn_id))
-            self._started = Turn(services, session.id, session.agent, accepted.turn_id, ending=ending)
-
-    async def turn(self) -> Turn:
-        """The turn in which the model sees this message; waits until it is delivered."""
-        moving = self._signals.subscribe(input_topic(self.input.id))
-        while True:
-            found = await self._session.input(self.input.id)
-            if found.state is InputState.REMOVED:
-                raise Conflict("The message was removed before it was delivered.")
-            if found.turn_id is not None:
-                return self._session.turn(found.turn_id)
-            await moving.wait()
-
-    async def outcome(self, *, wait: float | None = None) -> Outcome:
-        """What that turn came to, after at most `wait` seconds in all; `queued` while the message still waits."""
-        until = None if wait is None else monotonic() + wait
-        if self._started is not None:
-            fold = await self._started.fold(wait=wait)
-            if self.input.id in fold.delivered:
-                return fold.outcome
-            if not fold.outcome.is_over:
-                return Outcome()
-        found = await self._session.input(self.input.id)
-        if found.turn_id is not None:
-            return await self._session.turn(found.turn_id).outcome(wait=_left(until))
-        try:
-            async with asyncio.timeout(_left(until)):
-                found_in = await self.turn()
-        except TimeoutError:
-            return Outcome()
-        return await found_in.outcome(wait=_left(until))
+SessionState = Literal["idle", "queued", "running", "held"]
+Until = Literal["turn", "settled"]
 
 
 class Session:
-    """A conversation that outlives processes."""
+    """A conversation that outlives processes. Its attributes are as of the last look: `refresh` looks again."""
 
     def __init__(self, services: Services, row: SessionRow) -> None:
         self.id = row.id
         self.owner_id = row.owner_id
         self.agent = row.agent
-        self.title = row.title
-        self.metadata: Mapping[str, Any] = row.metadata
+        self.external_id = row.external_id
+        self.created_at = row.created_at
         self._services = services
         self._database = services.database
+        self._seen = row
+
+    @property
+    def title(self) -> str | None:
+        return self._seen.title
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        return self._seen.metadata
+
+    @property
+    def model(self) -> str | None:
+        """The model its turns use unless a message names another; None: the agent's own."""
+        return self._seen.model
+
+    @property
+    def is_archived(self) -> bool:
+        return self._seen.is_archived
+
+    @property
+    def updated_at(self) -> datetime:
+        return self._seen.updated_at
+
+    @property
+    def turn_id(self) -> TurnId | None:
+        """The turn that is not over."""
+        return self._seen.turn_id
+
+    @property
+    def state(self) -> SessionState:
+        """`queued` or `running` like its turn; `held` when nothing starts until a person sends or resumes."""
+        if self._seen.turn_id is not None:
+            return "running" if self._seen.turn_state == "running" else "queued"
+        return "held" if self._seen.is_held else "idle"
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether a turn has ended since the last event that `update(read_to=...)` named."""
+        return self._seen.answered_event > self._seen.read_event
+
+    @property
+    def last_event(self) -> int:
+        return self._seen.last_event
+
+    async def refresh(self) -> "Session":
+        """Look again, and give this session back."""
+        self._seen = await self._row()
+        return self
+
+    async def update(
+        self,
+        *,
+        title: str | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset = UNSET,
+        is_archived: bool | Unset = UNSET,
+        read_to: int | Unset = UNSET,
+        model: str | Unset | None = UNSET,
+    ) -> "Session":
+        """Set what is given, all or nothing; `metadata` is replaced as a whole. `read_to` only ever moves on."""
+        new = Profile(title, metadata, model, is_archived, read_to)
+        profile.check(new, models=self._services.models)
+        await self._database.transaction(
+            lambda unit: profile.change(unit, self.id, new, owner_id=self.owner_id), name="update"
+        )
+        return await self.refresh()
 
     async def send(
         self,
@@ -200,13 +144,14 @@ class Session:
             ),
             name="accept",
         )
-        return Sent(self, accepted, self._services)
+        return Sent(self._services, self.id, self.agent, accepted)
 
     async def ask(self, text: str, *, wait: float | None = None, **options: Any) -> Outcome:
-        """Send, wait until the session has settled, and give the outcome of its last turn."""
+        """Send, wait until the session has settled, at most `wait` seconds in all; the outcome of its last turn."""
+        until = None if wait is None else monotonic() + wait
         sent = await self.send(text, **options)
-        outcome = await sent.outcome(wait=wait)
-        last = await self.settled(wait=wait)
+        outcome = await sent.outcome(wait=seconds_left(until))
+        last = await self.settled(wait=seconds_left(until))
         return outcome if last is None or last.turn_id == outcome.turn_id else last
 
     async def settled(self, *, wait: float | None = None) -> Outcome | None:
@@ -218,8 +163,20 @@ class Session:
                     await changing.wait()
         except TimeoutError:
             pass
-        last = await self._database.read(lambda connection: turns.last_of(connection, self.id))
-        return None if last is None else await self.turn(last.id).outcome(wait=0)
+        return await self._last_outcome(0)
+
+    async def result(self, *, wait: float | None = None, until: Until = "turn") -> Outcome | None:
+        """The outcome of the latest turn, at its end or after `wait` seconds; None if there was no turn yet.
+
+        `until="settled"` waits until nothing that will wake the session is open either, as `settled` does.
+        """
+        if until not in ("turn", "settled"):
+            raise InvalidInput(f"until={until!r} is not known: use turn or settled.")
+        return await (self.settled(wait=wait) if until == "settled" else self._last_outcome(wait))
+
+    async def _last_outcome(self, wait: float | None) -> Outcome | None:
+        last = await self._read(lambda connection: turns.last_of(connection, self.id))
+        return None if last is None else await self.turn(last.id).outcome(wait=wait)
 
     def events(self, *, after: int = 0, follow: bool = True) -> EventStream:
         """Replay from a position, then follow. Use it in `async with`."""
@@ -245,19 +202,38 @@ class Session:
             "inbox": [{"id": each.id, "text": each.text, "mode": each.mode} for each in await self.inbox()],
         }
 
-    def turn(self, turn_id: TurnId) -> Turn:
-        return Turn(self._services, self.id, self.agent, turn_id)
+    def turn(self, turn_id: TurnId | str) -> Turn:
+        return Turn(self._services, self.id, self.agent, TurnId(turn_id))
 
     async def history(self) -> list[ModelMessage]:
-        """The stored messages, as pydantic-ai has them."""
+        """What the model sees of the conversation so far, as pydantic-ai has it."""
+        await self._row()
         return [each.message for each in await history.load(self._database, self._services.files, self.id)]
 
-    async def stop(self) -> Outcome | None:
-        """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran."""
-        turn_id = await self._database.transaction(
-            lambda unit: turn.request_stop(unit, self.id, owner_id=self.owner_id, limits=self._services.limits.turns),
-            name="hold",
-        )
+    async def messages(self, *, after: int | str = 0, limit: int = 100) -> Page[StoredMessage]:
+        """The stored messages after a position, in order, as JSON; `next` is the position to go on after."""
+        begin, most = _position(after), paging.clamp(limit)
+        rows = await self._read(partial(messages.page, session_id=self.id, after=begin, limit=most + 1))
+        shown = [await history.stored(self._services.files, row) for row in rows[:most]]
+        return Page(shown, str(shown[-1].position) if len(rows) > most else None)
+
+    async def stop(self, *, cascade: bool = False) -> Outcome | None:
+        """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran.
+
+        With `cascade` its open tasks are asked to cancel in the same commit; what becomes of each, its task tells.
+        """
+        limits = self._services.limits
+
+        def stop(unit: Unit) -> TurnId | None:
+            stopping = turn.request_stop(unit, self.id, owner_id=self.owner_id, limits=limits.turns)
+            open_now = tasks.page(unit.connection, session_id=self.id, is_open=True) if cascade else []
+            if open_now:
+                turn.hold(unit, unit.lock(self.id), "stopped")
+            for task in open_now:
+                service.request_cancel(unit, task.id, owner_id=self.owner_id, limits=limits)
+            return stopping
+
+        turn_id = await self._database.transaction(stop, name="hold")
         return None if turn_id is None else await self.turn(turn_id).outcome()
 
     async def resume(self) -> Turn | None:
@@ -294,65 +270,79 @@ class Session:
 
     async def inbox(self) -> list[Input]:
         """The messages that wait, in the order in which they were accepted."""
-        waiting = await self._database.read(lambda connection: inputs.waiting(connection, self.id))
+        waiting = await self._read(lambda connection: inputs.waiting(connection, self.id))
         return [each for each in waiting if each.kind is InputKind.MESSAGE]
 
-    async def input(self, input_id: InputId) -> Input:
-        found = await self._database.read(lambda connection: inputs.get(connection, self.id, input_id))
+    async def input(self, input_id: InputId | str) -> Input:
+        found = await self._read(lambda connection: inputs.get(connection, self.id, InputId(input_id)))
         if found is None:
             raise NotFound("There is no such input.", id=input_id)
         return found
 
-    async def edit_input(self, input_id: InputId, text: str) -> Input:
+    async def edit_input(self, input_id: InputId | str, text: str) -> Input:
         return await self._database.transaction(
             lambda unit: inbox.edit(
-                unit, self.id, input_id, text, owner_id=self.owner_id, limits=self._services.limits
+                unit, self.id, InputId(input_id), text, owner_id=self.owner_id, limits=self._services.limits
             ),
             name="edit",
         )
 
-    async def remove_input(self, input_id: InputId) -> None:
+    async def remove_input(self, input_id: InputId | str) -> None:
         await self._database.transaction(
-            lambda unit: inbox.remove(unit, self.id, input_id, owner_id=self.owner_id), name="remove"
+            lambda unit: inbox.remove(unit, self.id, InputId(input_id), owner_id=self.owner_id), name="remove"
         )
 
     async def tasks(self) -> list[Task]:
-        return await self._database.read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))
+        return await self._read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))
 
     async def is_held(self) -> bool:
         return (await self._row()).is_held
 
     async def _is_settled(self) -> bool:
         def look(connection: sa.Connection) -> bool:
-            row = sessions.get(connection, self.id, self.owner_id)
-            open_tasks = tasks.open_count(connection, self.id, waking_only=True)
-            return row is None or (row.turn_id is None and not open_tasks)
+            row = self._there(connection)
+            return row.turn_id is None and not tasks.open_count(connection, self.id, waking_only=True)
 
         return await self._database.read(look)
 
     async def _row(self) -> SessionRow:
-        row = await self._database.read(lambda connection: sessions.get(connection, self.id, self.owner_id))
+        return await self._database.read(self._there)
+
+    async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
+        """Read something of a session that is still there."""
+
+        def read(connection: sa.Connection) -> T:
+            self._there(connection)
+            return fn(connection)
+
+        return await self._database.read(read)
+
+    def _there(self, connection: sa.Connection) -> SessionRow:
+        row = sessions.get(connection, self.id, self.owner_id)
         if row is None:
             raise NotFound("There is no such session.", id=self.id)
         return row
 
 
-def _left(until: float | None) -> float | None:
-    return None if until is None else max(0.0, until - monotonic())
+def _position(given: int | str) -> int:
+    try:
+        return min(max(0, int(given)), 2**31 - 1)
+    except ValueError as exc:
+        raise InvalidInput(f"{given!r} is not a position: use the `next` of the last page, or none.") from exc
 
 
 def reader(services: Services, owner_id: str | None = None) -> Any:
     """Pages of a session's log for a stream."""
 
-    async def read(session_id: SessionId, after: int, limit: int) -> Page | None:
-        def page(connection: sa.Connection) -> Page | None:
+    async def read(session_id: SessionId, after: int, limit: int) -> LogPage | None:
+        def page(connection: sa.Connection) -> LogPage | None:
             if owner_id is not None and sessions.get(connection, session_id, owner_id) is None:
                 return None
             bounds = events.bounds(connection, session_id)
             if bounds is None:
                 return None
             found = events.page(connection, session_id, max(after, bounds[0] - 1), limit)
-            return Page(found, bounds[0], bounds[1])
+            return LogPage(found, bounds[0], bounds[1])
 
         return await services.database.read(page)
 

@@ -266,9 +266,9 @@ def _ended(
     data: dict[str, Any],
     limits: TurnLimits,
 ) -> None:
-    unit.append(session.id, [Draft(_END_EVENT[target], data, row.id)])
+    number = unit.append(session.id, [Draft(_END_EVENT[target], data, row.id)])
     unit.signal(end_topic(row.id))
-    session.set(turn_id=None)
+    session.set(turn_id=None, answered_event=number)
     start_if_waiting(unit, session, limits=limits)
     if row.is_admitted:
         _admit_next(unit, row.owner_id, limits)

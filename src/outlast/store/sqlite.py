@@ -79,6 +79,8 @@ def make_engine(path: Path, *, durability: str) -> sa.Engine:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA busy_timeout = 10000")
         connection.execute("PRAGMA cache_size = -16000")
+        # SQLite's own knows ASCII only; people search in their own language.
+        connection.create_function("lower", 1, _lower, deterministic=True)
 
     return engine
 
@@ -220,6 +222,10 @@ def _raw(connection: sa.Connection) -> sqlite3.Connection:
     """The driver's own connection, for statements that frame a transaction: they carry nothing to compile."""
     driver: Any = connection.connection.driver_connection
     return driver
+
+
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
 
 
 def _discard(connection: sa.Connection | None) -> None:

@@ -194,6 +194,8 @@ def page(
     owner_id: str | None = None,
     session_id: SessionId | None = None,
     is_open: bool | None = None,
+    state: TaskState | None = None,
+    kind: str | None = None,
     before: str | None = None,
     limit: int = 100,
 ) -> list[Task]:
@@ -205,6 +207,10 @@ def page(
         query = query.where(tasks.c.session_id == session_id)
     if is_open is not None:
         query = query.where(tasks.c.ended_at.is_(None) if is_open else tasks.c.ended_at.is_not(None))
+    if state is not None:
+        query = query.where(tasks.c.state == state.value)
+    if kind is not None:
+        query = query.where(tasks.c.kind == kind)
     if before is not None:
         query = query.where(tasks.c.id < before)
     return [from_row(row) for row in connection.execute(query.order_by(tasks.c.id.desc()).limit(limit)).mappings()]

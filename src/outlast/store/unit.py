@@ -146,7 +146,7 @@ class Unit:
             outbox.enqueue(self, self.committed.work)
         for session_id, session in self._locked.items():
             if session.changes:
-                values = {**session.changes, "updated_at": self.now_us}
+                values = {"updated_at": self.now_us, **session.changes}
                 self.connection.execute(_update_session(tuple(values)), {"key": session_id, **values})
         if self._rows:
             self.connection.exec_driver_sql(_insert_events(self.connection.dialect), self._rows)

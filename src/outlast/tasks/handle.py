@@ -11,10 +11,11 @@ from outlast.events.signals import Signals, task_topic
 from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.sessions.inbox import Limits
 from outlast.sessions.settlement import Verdict
-from outlast.store import outputs, tasks
+from outlast.store import outputs, paging, tasks
 from outlast.store.database import Database
 from outlast.store.outputs import Piece
-from outlast.store.tasks import Task
+from outlast.store.paging import Page
+from outlast.store.tasks import Task, TaskState
 from outlast.tasks import service
 
 _PAGE = 64 * 1024
@@ -34,20 +35,45 @@ class Tasks:
         *,
         session_id: SessionId | str | None = None,
         is_open: bool | None = None,
+        state: TaskState | str | None = None,
+        kind: str | None = None,
         before: TaskId | str | None = None,
         limit: int = 100,
     ) -> Sequence[Task]:
         """Newest first, a page at a time; `before` is the id of the last one seen."""
-        return await self.database.read(
+        found = await self.page(
+            session_id=session_id, is_open=is_open, state=state, kind=kind, before=before, limit=limit
+        )
+        return found.items
+
+    async def page(
+        self,
+        *,
+        session_id: SessionId | str | None = None,
+        is_open: bool | None = None,
+        state: TaskState | str | None = None,
+        kind: str | None = None,
+        before: TaskId | str | None = None,
+        limit: int = 100,
+    ) -> Page[Task]:
+        """The same with the cursor for the next page: give it as `before`."""
+        if state is not None and state not in TaskState._value2member_map_:
+            raise InvalidInput(f"{state!r} is not a state of a task: use one of {[each.value for each in TaskState]}.")
+        most = paging.clamp(limit)
+        found = await self.database.read(
             lambda connection: tasks.page(
                 connection,
                 owner_id=self.owner_id,
                 session_id=None if session_id is None else SessionId(session_id),
                 is_open=is_open,
+                state=None if state is None else TaskState(state),
+                kind=kind,
                 before=before,
-                limit=min(limit, 500),
+                limit=most + 1,
             )
         )
+        shown = found[:most]
+        return Page(shown, shown[-1].id if len(found) > most else None)
 
     async def get(self, task_id: TaskId | str) -> Task:
         task = await self.database.read(lambda connection: tasks.get(connection, TaskId(task_id)))

@@ -1,0 +1,25 @@
+"""What handles on sessions, turns and messages need to do their work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from outlast.events.signals import Signals
+from outlast.sessions.inbox import Limits
+from outlast.store.database import Database
+from outlast.store.files import FileStore
+from outlast.tools.redact import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One per runtime. `models` is the allow-list of models that sessions and messages may name."""
+
+    database: Database
+    files: FileStore
+    signals: Signals
+    limits: Limits
+    models: frozenset[str]
+    max_reader_lag: int
+    typed_output: Callable[[str, Any], Any]
+    secrets: Secrets = field(default_factory=Secrets)

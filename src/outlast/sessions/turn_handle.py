@@ -1,0 +1,153 @@
+"""A turn and a sent message as a program holds them: handles on what is stored, valid across restarts."""
+
+import asyncio
+from functools import partial
+
+import sqlalchemy as sa
+
+from outlast.clock import monotonic
+from outlast.errors import Conflict, NotFound
+from outlast.events.event import Event
+from outlast.events.outcome import Outcome, OutcomeFold
+from outlast.events.signals import RECHECK_SECONDS, Subscription, end_topic, input_topic
+from outlast.ids import SessionId, TurnId
+from outlast.sessions.inbox import Accepted
+from outlast.sessions.services import Services
+from outlast.store import events, inputs, turns
+from outlast.store.inputs import Input, InputState
+from outlast.store.spill import unpack_object
+
+
+class Turn:
+    """One stretch of agent work. The handle holds nothing: ask again after a restart and get the same answer."""
+
+    def __init__(
+        self,
+        services: Services,
+        session_id: SessionId,
+        agent: str,
+        turn_id: TurnId,
+        *,
+        ending: Subscription | None = None,
+    ) -> None:
+        self.id = turn_id
+        self.session_id = session_id
+        self._services = services
+        self._agent = agent
+        self._ending = ending
+        """Subscribed before the turn could end: then there is nothing to look for before the first signal."""
+
+    async def outcome(self, *, wait: float | None = None) -> Outcome:
+        """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
+        return (await self.fold(wait=wait)).outcome
+
+    async def fold(self, *, wait: float | None = None) -> OutcomeFold:
+        """The fold of the turn's events up to its end, or up to what stands in the log when the time is over."""
+        until = None if wait is None else monotonic() + wait
+        fold, position = OutcomeFold(self.id), None
+        ending, self._ending = self._ending, None
+        is_fresh = ending is not None
+        ending = ending or self._services.signals.subscribe(end_topic(self.id))
+        while not fold.outcome.is_over:
+            left = seconds_left(until)
+            if is_fresh or position is not None:
+                await ending.wait(RECHECK_SECONDS if left is None else min(RECHECK_SECONDS, left))
+            position = await self._add(fold, position)
+            if left == 0:
+                break
+        if fold.outcome.state == "completed":
+            fold.outcome.output = self._services.typed_output(self._agent, fold.outcome.output)
+        return fold
+
+    async def _add(self, fold: OutcomeFold, after: int | None) -> int:
+        """Fold what the log has of the turn after a position, from its first event if None; gives the new position."""
+
+        def page(connection: sa.Connection, after: int | None) -> tuple[int, list[Event]]:
+            if after is None:
+                row = turns.get(connection, self.id)
+                if row is None or row.session_id != self.session_id:
+                    raise NotFound("There is no such turn.", id=self.id)
+                after = row.first_event - 1
+            return after, events.page(connection, self.session_id, after)
+
+        while True:
+            after, found = await self._services.database.read(partial(page, after=after))
+            for event in found:
+                after = event.number or after
+                if event.turn_id == self.id:
+                    fold.add(await self._whole(event))
+                if event.turn_id == self.id and event.is_terminal:
+                    return after
+            if len(found) < events.PAGE:
+                return after
+
+    async def _whole(self, event: Event) -> Event:
+        if "call_id" not in event.data:
+            return event
+        data = await unpack_object(self._services.files, event.data)
+        return Event(event.session_id, event.number, event.type, event.at, data, event.turn_id)
+
+
+class Sent:
+    """A message that was accepted: it is kept from now on, whatever happens."""
+
+    def __init__(self, services: Services, session_id: SessionId, agent: str, accepted: Accepted) -> None:
+        self.input = accepted.input
+        self.place = accepted.place
+        self.is_repeat = accepted.is_repeat
+        self._services = services
+        self._session_id = session_id
+        self._agent = agent
+        self._started: Turn | None = None
+        if accepted.turn_id is not None and not accepted.is_repeat:
+            ending = services.signals.subscribe(end_topic(accepted.turn_id))
+            self._started = Turn(services, session_id, agent, accepted.turn_id, ending=ending)
+
+    @property
+    def turn_id(self) -> TurnId | None:
+        """The turn that starts with this message, if one does; a message to a busy session has none yet."""
+        return self.input.turn_id if self._started is None else self._started.id
+
+    async def turn(self) -> Turn:
+        """The turn in which the model sees this message; waits until it is delivered."""
+        moving = self._services.signals.subscribe(input_topic(self.input.id))
+        while True:
+            found = await self._input()
+            if found.state is InputState.REMOVED:
+                raise Conflict("The message was removed before it was delivered.")
+            if found.turn_id is not None:
+                return self._turn(found.turn_id)
+            await moving.wait()
+
+    async def outcome(self, *, wait: float | None = None) -> Outcome:
+        """What that turn came to, after at most `wait` seconds in all; `queued` while the message still waits."""
+        until = None if wait is None else monotonic() + wait
+        if self._started is not None:
+            fold = await self._started.fold(wait=wait)
+            if self.input.id in fold.delivered:
+                return fold.outcome
+            if not fold.outcome.is_over:
+                return Outcome()
+        found = await self._input()
+        if found.turn_id is not None:
+            return await self._turn(found.turn_id).outcome(wait=seconds_left(until))
+        try:
+            async with asyncio.timeout(seconds_left(until)):
+                found_in = await self.turn()
+        except TimeoutError:
+            return Outcome()
+        return await found_in.outcome(wait=seconds_left(until))
+
+    async def _input(self) -> Input:
+        read = partial(inputs.get, session_id=self._session_id, input_id=self.input.id)
+        found = await self._services.database.read(read)
+        if found is None:
+            raise NotFound("There is no such input.", id=self.input.id)
+        return found
+
+    def _turn(self, turn_id: TurnId) -> Turn:
+        return Turn(self._services, self._session_id, self._agent, turn_id)
+
+
+def seconds_left(until: float | None) -> float | None:
+    return None if until is None else max(0.0, until - monotonic())
