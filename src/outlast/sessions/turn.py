@@ -297,6 +297,7 @@ def deliver(unit: Unit, fence: Fence, due: Sequence[Input], message: int) -> Non
                 EventType.INPUT_DELIVERED,
                 {"input_id": each.id, "kind": each.kind, "text": each.text[:2_000], "message": message},
                 fence.turn_id,
+                each.task_id,
             )
             for each in due
         ],

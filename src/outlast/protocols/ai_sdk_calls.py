@@ -1,0 +1,152 @@
+"""The calls of a turn as chunks of the AI SDK: each is asked for, announced once it is sure, and answered once."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, cast
+
+from pydantic_ai.ui.vercel_ai.response_types import (
+    BaseChunk,
+    DataChunk,
+    ToolInputAvailableChunk,
+    ToolInputDeltaChunk,
+    ToolInputErrorChunk,
+    ToolInputStartChunk,
+    ToolOutputAvailableChunk,
+    ToolOutputErrorChunk,
+)
+from pydantic_core import from_json, to_json
+
+from outlast.events.types import EventType
+
+_BROKEN_OFF = "The answer was broken off before this call was asked for; it did not run."
+_NOT_RUN = "The turn ended before this call ran."
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A call in a response that is not committed yet: it may still be dropped."""
+
+    call_id: str
+    tool: str
+    texts: list[str] = field(default_factory=list[str])
+
+    def never(self, why: str) -> BaseChunk:
+        given = "".join(self.texts)
+        return ToolInputErrorChunk(tool_call_id=self.call_id, tool_name=self.tool, input=given, error_text=why)
+
+
+@dataclass(slots=True)
+class _News:
+    """What `data-call` holds."""
+
+    call_id: str
+    tool: str
+    waiting: str | None = None
+    progress: Any = None
+
+
+class CallChunks:
+    """Takes what the log says of a turn's calls, and gives the chunks that each makes."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, _Asked] = {}
+        """By part."""
+        self._open: dict[str, str] = {}
+        """Announced and not answered: the tool by call id."""
+        self._answered: set[str] = set()
+        self._news: dict[str, _News] = {}
+
+    def ask(self, part: str, call_id: str, tool: str) -> list[BaseChunk]:
+        self._asked[part] = _Asked(call_id, tool)
+        self._answered.discard(call_id)
+        return [ToolInputStartChunk(tool_call_id=call_id, tool_name=tool)]
+
+    def grow(self, part: str, text: str) -> list[BaseChunk]:
+        asked = self._asked[part]
+        asked.texts.append(text)
+        return [ToolInputDeltaChunk(tool_call_id=asked.call_id, input_text_delta=text)]
+
+    def drop(self, part: str) -> list[BaseChunk]:
+        asked = self._asked.pop(part, None)
+        return [] if asked is None else [asked.never(_BROKEN_OFF)]
+
+    def commit(self) -> list[BaseChunk]:
+        """The response stands: its calls will be made."""
+        asked, self._asked = self._asked, {}
+        return [
+            chunk for each in asked.values() for chunk in self._announce(each.call_id, each.tool, "".join(each.texts))
+        ]
+
+    def take(self, type_: str, data: Mapping[str, Any]) -> list[BaseChunk]:
+        """An event of a call: `call.*`."""
+        call_id, tool = data["call_id"], data.get("tool", "")
+        match type_:
+            case EventType.CALL_STARTED:
+                return self._announce(call_id, tool, data.get("args"))
+            case EventType.CALL_ENDED:
+                # An output for a call that is not in this message would end the client's stream.
+                return [*self._announce(call_id, tool, None), *self._answer(call_id, data)]
+            case EventType.CALL_WAITING | EventType.CALL_PROGRESS:
+                return self._tell(call_id, tool or self._open.get(call_id, ""), data)
+            case _:
+                return []
+
+    def close(self, state: str, output: Any) -> list[BaseChunk]:
+        """Leave no call open at the end of the turn."""
+        chunks = [each.never(_NOT_RUN) for each in self._asked.values()]
+        for call_id in self._open:
+            if state == "completed":
+                # Only a call of the agent's output has no end of its own in the log.
+                chunks.append(ToolOutputAvailableChunk(tool_call_id=call_id, output=output))
+            else:
+                chunks.append(ToolOutputErrorChunk(tool_call_id=call_id, error_text=_NOT_RUN))
+        return chunks
+
+    def _announce(self, call_id: str, tool: str, args: Any) -> list[BaseChunk]:
+        if call_id in self._open or call_id in self._answered:
+            return []
+        self._open[call_id] = tool
+        return [ToolInputAvailableChunk(tool_call_id=call_id, tool_name=tool, input=_arguments(args))]
+
+    def _answer(self, call_id: str, data: Mapping[str, Any]) -> list[BaseChunk]:
+        """One output for each call. Of one that goes on in the background it is the handle; `data-task` tells more."""
+        if self._open.pop(call_id, None) is None:
+            return []
+        self._answered.add(call_id)
+        output = shown(data["part"].get("content"))
+        if data["outcome"] == "success":
+            return [ToolOutputAvailableChunk(tool_call_id=call_id, output=output)]
+        text = output if isinstance(output, str) else to_json(output).decode()
+        return [ToolOutputErrorChunk(tool_call_id=call_id, error_text=text)]
+
+    def _tell(self, call_id: str, tool: str, data: Mapping[str, Any]) -> list[BaseChunk]:
+        news = self._news.setdefault(call_id, _News(call_id, tool))
+        news.waiting = data.get("reason", news.waiting)
+        news.progress = data.get("progress", news.progress)
+        return [DataChunk(type="data-call", id=call_id, data=asdict(news))]
+
+
+def shown(value: Any) -> Any:
+    """A stored value for a page: what lies in the file store is said by its size and beginning."""
+    if isinstance(value, list):
+        return [shown(each) for each in cast(list[Any], value)]
+    if not isinstance(value, dict):
+        return value
+    fields = cast(dict[str, Any], value)
+    stored = fields.get("$file")
+    if isinstance(stored, dict):
+        kept = cast(dict[str, Any], stored)
+        return {name: kept[name] for name in ("bytes", "preview") if name in kept}
+    return {name: shown(each) for name, each in fields.items()}
+
+
+def _arguments(args: Any) -> Any:
+    """A model may send anything as arguments: what is no JSON is shown as it is."""
+    if args is None or args == "":
+        return {}
+    if not isinstance(args, str):
+        return shown(args)
+    try:
+        return from_json(args)
+    except ValueError:
+        return args
