@@ -16,8 +16,8 @@ _START_SECONDS = 30.0
 
 
 @asynccontextmanager
-async def reached_by(transport: str, folder: Path) -> AsyncGenerator[MCPToolset[Any]]:
-    """A toolset of that server over `stdio` or `http`; the server is gone afterwards."""
+async def reached_by(transport: str, folder: Path, **options: Any) -> AsyncGenerator[MCPToolset[Any]]:
+    """A toolset of that server over `stdio` or `http`; the server is gone afterwards. `options` are the toolset's."""
     command = ["-m", "tests.support.mcp_survey", str(folder)]
     root = str(Path(__file__).parents[2])
     if transport == "stdio":
@@ -25,6 +25,7 @@ async def reached_by(transport: str, folder: Path) -> AsyncGenerator[MCPToolset[
         yield MCPToolset(
             StdioTransport(sys.executable, command, cwd=root, keep_alive=False, log_file=log),
             init_timeout=_START_SECONDS,
+            **options,
         )
         return
     port = _free_port()
@@ -32,7 +33,7 @@ async def reached_by(transport: str, folder: Path) -> AsyncGenerator[MCPToolset[
         process = await create_subprocess_exec(sys.executable, *command, str(port), cwd=root, stderr=log, stdout=log)
         try:
             await _listens(port, process)
-            yield MCPToolset(f"http://127.0.0.1:{port}/mcp", init_timeout=_START_SECONDS)
+            yield MCPToolset(f"http://127.0.0.1:{port}/mcp", init_timeout=_START_SECONDS, **options)
         finally:
             process.terminate()
             await process.wait()

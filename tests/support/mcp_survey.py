@@ -1,13 +1,14 @@
-"""A stock MCP server with one slow tool. Run as a program it serves stdio, or HTTP on a loopback port.
+"""A stock MCP server with slow tools. Run as a program it serves stdio, or HTTP on a loopback port.
 
 Files in its folder are its gates: it writes `started`, waits for `go`, and writes `canceled` if it is cancelled.
+`cruise` also waits for `halfway`, and then says how far it is.
 """
 
 import sys
 from pathlib import Path
 
 import anyio
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 
 
 def serve(folder: Path, port: int | None) -> None:
@@ -23,6 +24,15 @@ def serve(folder: Path, port: int | None) -> None:
             (folder / "canceled").touch()
             raise
         return f"{river}: 2.4 m"
+
+    @server.tool()
+    async def cruise(river: str, context: Context) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Go along a river."""
+        (folder / "started").touch()
+        await appears(folder / "halfway")
+        await context.report_progress(2, 4, f"on the {river}")
+        await appears(folder / "go")
+        return f"{river}: all seen"
 
     if port is None:
         server.run("stdio")
