@@ -1,5 +1,6 @@
 """The mutants, by promise. A change to the code may move what they edit: then they are adapted, never dropped."""
 
+from chaos.mutants.background import OWNED, TOLD_ONCE
 from chaos.mutants.mutant import Chaos, Edit, Mutant, Test
 
 ACCEPTED_MEANS_KEPT = (
@@ -137,30 +138,6 @@ EVERY_END_IS_TOLD_ONCE = (
             ),
         ),
         Chaos("deliver", finds="repeated"),
-    ),
-    Mutant(
-        "P3",
-        "the end of a task wakes its session in a second commit, if there is time for one",
-        (
-            Edit(
-                "src/outlast/tasks/service.py",
-                "        _wake(unit, ended, limits)\n",
-                "        if ended.error is None:\n            _wake(unit, ended, limits)\n",
-            ),
-        ),
-        Chaos("park", finds="lost"),
-    ),
-    Mutant(
-        "P3",
-        "a call that was parked right before a crash is never told as ended",
-        (
-            Edit(
-                "src/outlast/sessions/attempt.py",
-                "        await run.call_log.tell_parked(book)\n",
-                "",
-            ),
-        ),
-        Test("tests/integration/test_resumed_calls.py::test_a_call_parked_right_before_a_crash_is_told_as_ended"),
     ),
 )
 
@@ -301,6 +278,8 @@ MUTANTS = (
     *ACCEPTED_MEANS_KEPT,
     *FINISHED_MEANS_NEVER_REDONE,
     *EVERY_END_IS_TOLD_ONCE,
+    *TOLD_ONCE,
+    *OWNED,
     *NO_READER_HANGS_AND_NONE_MISSES,
     *ONE_RUNNER,
     *STOPPING_STOPS,

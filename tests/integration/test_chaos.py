@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from chaos.evidence import LogEvent
+from chaos.mutants.catalogue import MUTANTS
+from chaos.mutants.trial import misfit
 from chaos.streams import faults
 
 KILLS = 20
@@ -72,3 +74,9 @@ def test_a_reader_of_the_parts_that_were_folded_or_dropped_is_right() -> None:
 def test_a_reader_that_missed_something_is_found(told: list[LogEvent]) -> None:
     """P4: the comparison itself can fail."""
     assert list(faults(LOG, 0, told))
+
+
+def test_every_mutant_fits_the_code() -> None:
+    """A mutant whose code has moved would no longer say anything: adapt it to the code."""
+    assert {mutant.name: misfit(mutant) for mutant in MUTANTS if misfit(mutant)} == {}
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)

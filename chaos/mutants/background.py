@@ -1,0 +1,166 @@
+"""The mutants of background work: parking, ends, wakes, `check_background` and cancel."""
+
+from chaos.mutants.mutant import Chaos, Edit, Mutant, Test
+
+_RACES = "tests/fundamentals/test_parking_races.py"
+
+TOLD_ONCE = (
+    Mutant(
+        "P3",
+        "the end of a task wakes its session in a second commit",
+        (
+            Edit(
+                "src/outlast/tasks/service.py",
+                "        _wake(unit, ended, limits)\n    return moved\n",
+                "        if error is not None:\n            _wake(unit, ended, limits)\n    return moved\n\n\n"
+                "def wake_late(unit: Unit, task_id: TaskId, limits: Limits) -> None:\n"
+                "    task = _locked(unit, task_id)\n"
+                "    if task is not None and task.is_over and task.error is None:\n"
+                "        _wake(unit, task, limits)\n",
+            ),
+            Edit(
+                "src/outlast/tasks/parked.py",
+                "        await self._persist(settle)\n",
+                "        await self._persist(settle)\n"
+                "        await self._database.transaction(\n"
+                '            lambda unit: service.wake_late(unit, task_id, self._limits), name="late"\n'
+                "        )\n",
+            ),
+        ),
+        Chaos("settle", finds="lost"),
+    ),
+    Mutant(
+        "P3",
+        "the end that reconciling gives a task wakes nobody",
+        (
+            Edit(
+                "src/outlast/tasks/service.py",
+                "        _wake(unit, ended, limits)\n    return moved\n",
+                "        if error != INTERRUPTED:\n            _wake(unit, ended, limits)\n    return moved\n",
+            ),
+        ),
+        Chaos("park", finds="lost"),
+    ),
+    Mutant(
+        "P3",
+        "what check_background told is told by a wake as well",
+        (Edit("src/outlast/sessions/call_log.py", "        if told:\n", "        if False:\n"),),
+        Test(f"{_RACES}::test_what_check_background_told_is_not_told_by_a_wake"),
+    ),
+    Mutant(
+        "P3",
+        "a wake is withdrawn in a second commit, after the answer that tells its news",
+        (
+            Edit(
+                "src/outlast/sessions/call_log.py",
+                "            self.log.also(lambda unit: inputs.withdraw_wakes(unit, session_id, told))\n",
+                "            await self.log.flush()\n"
+                "            take = lambda unit: inputs.withdraw_wakes(unit, session_id, told)\n"
+                '            await self.log.commit("late", take)\n',
+            ),
+        ),
+        Chaos("withdraw", finds="double_wakes"),
+    ),
+    Mutant(
+        "P3",
+        "a wake is withdrawn before the answer that tells its news is committed",
+        (
+            Edit(
+                "src/outlast/tasks/desk.py",
+                "        call.told.extend(task.id for task in found if task.is_over)\n",
+                "        over = [task.id for task in found if task.is_over]\n"
+                "        take = lambda unit: inputs.withdraw_wakes(unit, call.session_id, over)\n"
+                '        await self._database.transaction(take, name="early")\n'
+                "        await asyncio.sleep(0.05)\n",
+            ),
+        ),
+        Chaos("withdraw", finds="lost"),
+    ),
+    Mutant(
+        "P3",
+        "a call that was in flight is told as one that did not run",
+        (
+            Edit(
+                "src/outlast/tools/outcomes.py",
+                "It may or may not have taken effect, and it was not run",
+                "It may be repeated: it has not taken effect, and it was not run",
+            ),
+        ),
+        Chaos("tool", finds="untold"),
+    ),
+    Mutant(
+        "P3",
+        "a call that was parked right before a crash is never told as ended",
+        (
+            Edit(
+                "src/outlast/sessions/attempt.py",
+                "        await run.call_log.tell_parked(book)\n",
+                "",
+            ),
+        ),
+        Test("tests/integration/test_resumed_calls.py::test_a_call_parked_right_before_a_crash_is_told_as_ended"),
+    ),
+)
+
+OWNED = (
+    Mutant(
+        "P2",
+        "a task that may not be repeated is run again after a crash",
+        (
+            Edit(
+                "src/outlast/tasks/service.py",
+                "    elif task.cancel_requested_at is not None or not task.may_run_again:\n",
+                "    elif task.cancel_requested_at is not None:\n",
+            ),
+        ),
+        Chaos("park", finds="repeated"),
+    ),
+    Mutant(
+        "P5",
+        "an attempt that was superseded may end its task",
+        (
+            Edit(
+                "src/outlast/tasks/service.py",
+                "    if task.is_over or task.attempt != attempt:\n        late =",
+                "    if task.is_over:\n        late =",
+            ),
+        ),
+        Test("tests/contracts/test_repositories.py::test_a_task_comes_back_and_ends_once"),
+    ),
+    Mutant(
+        "P6",
+        "a cancel does not reach the code that runs",
+        (
+            Edit(
+                "src/outlast/tasks/parked.py",
+                "task.is_over or task.cancel_requested_at is not None or task.attempt",
+                "task.is_over or task.attempt",
+            ),
+        ),
+        Test("tests/fundamentals/test_cancel.py::test_cancel_reaches_an_async_tool"),
+    ),
+    Mutant(
+        "P6",
+        "a turn that was asked to stop may still park",
+        (
+            Edit(
+                "src/outlast/sessions/turn_calls.py",
+                "            if row is None or row.stop_requested_at is not None:\n",
+                "            if row is None:\n",
+            ),
+        ),
+        Test(f"{_RACES}::test_a_turn_that_was_asked_to_stop_cannot_park"),
+    ),
+    Mutant(
+        "P8",
+        "the cap on open tasks is ignored",
+        (
+            Edit(
+                "src/outlast/sessions/turn_calls.py",
+                "            if tasks.open_count(unit.connection, fence.session_id) >= self._shop.max_open_tasks:\n",
+                "            if False:\n",
+            ),
+        ),
+        Test("tests/fundamentals/test_parked_calls.py::test_at_the_cap_a_call_is_waited_for_and_says_so"),
+    ),
+)
