@@ -244,9 +244,8 @@ NOT_YOURS_IS_NOT_THERE = (
         (
             Edit(
                 "src/outlast/store/sessions.py",
-                '_GET = sa.select(sessions).where(sessions.c.id == sa.bindparam("id"), '
-                'sessions.c.owner_id == sa.bindparam("owner"))\n',
-                '_GET = sa.select(sessions).where(sessions.c.id == sa.bindparam("id"))\n',
+                '    sessions.c.id == sa.bindparam("id"),\n    sessions.c.owner_id == sa.bindparam("owner"),\n',
+                '    sessions.c.id == sa.bindparam("id"),\n',
             ),
         ),
         Test("tests/fundamentals/test_turns.py::test_another_owners_ids_are_unknown_ids"),
