@@ -6,12 +6,13 @@ from asyncio.subprocess import create_subprocess_exec
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from outlast import Outlast, Session, Task
-from outlast.store import outputs, tasks
+from outlast.store import outputs, tables, tasks
 from outlast.store.outputs import HEAD, TAIL, Piece
 from outlast.store.tasks import TaskState
 from tests.support.background import only_task, wakes_seen, woken_turns
@@ -94,6 +95,30 @@ async def test_work_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
         assert len(keys(tmp_path)) == 3
         assert len(set(keys(tmp_path))) == 1
         assert len(await wakes_seen(session)) == 1
+
+
+async def wake_states(folder: Path) -> list[str]:
+    """Read from the file alone: no work is started."""
+    query = sa.select(tables.inputs.c.state).where(tables.inputs.c.kind == "wake")
+    async with opened(f"sqlite:///{folder / 'app.db'}") as database:
+        return await database.read(lambda connection: list(connection.execute(query).scalars()))
+
+
+async def test_an_answer_that_was_not_committed_tells_two_ends_once(tmp_path: Path) -> None:
+    """P3, B7: killed inside the commit of what check_background told; it is asked again, and no wake comes."""
+    assert await run_child(tmp_path, "checked") == KILLED
+    assert await wake_states(tmp_path) == ["waiting", "waiting"], "the ends are committed, their news is not told"
+    assert await run_child(tmp_path, "checked") == 0
+    assert await wake_states(tmp_path) == ["withdrawn", "withdrawn"]
+    assert sorted(keys(tmp_path)) == ["Elbe", "Oder"], "each ran once"
+    async with Outlast(agent_of(Scene(tmp_path, "checked")), database=tmp_path / "app.db") as outlast:
+        (session,) = await outlast.sessions.list()
+        await session.settled()
+        answer: Any = return_of("q0", await session.history()).content
+        assert [each["result"] for each in answer["tasks"]] == ["Elbe is high", "Oder is high"]
+        assert (await wakes_seen(session), await woken_turns(session)) == ([], 0)
+        assert len(await events_of(session, "task.ended")) == 2
+        check_history(await session.history())
 
 
 async def stored_output(folder: Path) -> tuple[Piece, Piece, Piece]:

@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ from pydantic_ai.messages import ModelMessage
 
 import outlast as public
 from outlast import Outlast, Settings, hints
+from outlast.ids import SessionId, TaskId
+from outlast.store import inputs
 from outlast.store.database import Moment
+from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, tool_returns
 
 PRINTED = 50 * 1024 * 1024
@@ -44,6 +48,8 @@ class Scene:
         self.is_parked = asyncio.Event()
         self.is_written = asyncio.Event()
         self.may_print = threading.Event()
+        self.is_asked = asyncio.Event()
+        self.journals = 0
 
     def note(self, text: str) -> int:
         """Gives how many lines stand there now."""
@@ -87,14 +93,51 @@ class Scene:
         (self.folder / "growth").write_text(str(_peak_memory() - before))
         return "printed"
 
+    async def checked(self, river: str) -> str:
+        """Not to be repeated. It ends once the model has asked what became of it."""
+        self.note(river)
+        await self.is_asked.wait()
+        return f"{river} is high"
+
     def watch(self, name: str, moment: Moment) -> None:
+        if (name, moment) == ("journal", "after"):
+            self.journals += 1
+            if self.journals == 2:
+                self.loop.call_soon_threadsafe(self.is_asked.set)
         if (name, moment) == ("output", "after"):
             self.loop.call_soon_threadsafe(self.is_written.set)
         if (name, moment) == ("settle", "before") and self.name == "once":
             die()
 
 
+def die_at_the_first_withdrawal(folder: Path) -> None:
+    """Inside the transaction that would commit the answer of `check_background` and take back two wakes."""
+    plain = inputs.withdraw_wakes
+
+    def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> int:
+        count = plain(unit, session_id, task_ids)
+        if count == 2 and not (folder / "withdrew").exists():
+            (folder / "withdrew").touch()
+            die()
+        return count
+
+    inputs.withdraw_wakes = withdraw_wakes
+
+
+def ask_about_both(messages: list[ModelMessage]) -> Any:
+    returns: dict[str, Any] = dict(tool_returns(messages))
+    if "c1" not in returns:
+        return [call("checked", river=river, call_id=call_id) for river, call_id in (("Elbe", "c1"), ("Oder", "c2"))]
+    if "q0" not in returns:
+        task_ids = [returns[each]["task_id"] for each in ("c1", "c2")]
+        return call("check_background", task_id=task_ids, wait_seconds=300, call_id="q0")
+    return "I see."
+
+
 def steps(tool: str) -> Any:
+    if tool == "checked":
+        return ask_about_both
+
     def answer(messages: list[ModelMessage]) -> Any:
         if not tool_returns(messages):
             return call(tool, call_id="c1")
@@ -110,12 +153,15 @@ def agent_of(scene: Scene) -> Agent[None, str]:
         Tool(scene.repeatable, metadata=again),
         Tool(scene.deadly, metadata=again),
         Tool(scene.printer, metadata=again),
+        Tool(scene.checked),
     ]
     return Agent(ScriptedModel(steps(scene.name)), tools=tools, name="agent")
 
 
 async def main(folder: Path, name: str) -> None:
     scene = Scene(folder, name)
+    if name == "checked":
+        die_at_the_first_withdrawal(folder)
     settings = Settings(durability="normal", budget=timedelta(milliseconds=20), wake_company=timedelta(0))
     async with Outlast(agent_of(scene), database=folder / "app.db", settings=settings) as outlast:
         outlast.database.watcher = scene.watch
