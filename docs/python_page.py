@@ -14,6 +14,7 @@ import outlast
 from outlast import errors, testing
 from outlast.events.outcome import CallOutcome, Usage
 from outlast.events.stream import EventStream
+from outlast.owners.feed import OwnerStream
 from outlast.owners.keys import Keys
 from outlast.sessions.directory import Sessions
 from outlast.sessions.history import StoredMessage
@@ -22,7 +23,19 @@ from outlast.store.keys import Key
 from outlast.store.paging import Page
 from outlast.store.tasks import Task
 
-MET_ON_THE_WAY = (Sessions, EventStream, CallOutcome, Usage, Input, Task, Page, StoredMessage, Keys, Key)
+MET_ON_THE_WAY = (
+    Sessions,
+    EventStream,
+    CallOutcome,
+    Usage,
+    Input,
+    Task,
+    Page,
+    StoredMessage,
+    OwnerStream,
+    Keys,
+    Key,
+)
 """Not imported by name: they are what public things return."""
 
 MADE_BY_USERS = (outlast.Outlast, testing.ScriptedModel)

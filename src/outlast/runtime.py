@@ -21,7 +21,8 @@ from outlast.engines.embedded import EmbeddedEngine, FileLock
 from outlast.engines.engine import Engine, Worker
 from outlast.errors import OutlastError
 from outlast.events.signals import LocalSignals, log_topic
-from outlast.ids import OwnerId
+from outlast.ids import OwnerId, SessionId
+from outlast.owners.feed import OwnerStream
 from outlast.owners.keys import Keys
 from outlast.sessions.attempt import Workshop
 from outlast.sessions.directory import Sessions
@@ -112,6 +113,20 @@ class Outlast(Generic[DepsT, OutputT]):
     def tasks_of(self, owner_id: str) -> Tasks:
         services = self._open()
         return Tasks(services.database, services.signals, services.limits, OwnerId(owner_id))
+
+    def events_of(
+        self,
+        owner_id: str,
+        *,
+        after: str | None = None,
+        sessions: Sequence[SessionId | str] = (),
+        follow: bool = True,
+    ) -> OwnerStream:
+        """What changes in all sessions of an owner, and everything in those asked for. Use it in `async with`."""
+        services = self._open()
+        return OwnerStream(
+            services.database, services.signals, OwnerId(owner_id), after=after, sessions=sessions, follow=follow
+        )
 
     @property
     def keys(self) -> Keys:

@@ -69,7 +69,7 @@ async def test_what_was_collected_is_handed_on_after_the_commit(database: Databa
     assert outbox.enqueued == [work]
     (committed,) = outbox.delivered
     assert [event.number for event in committed.events] == [1]
-    assert (committed.work, committed.signals) == ([work], ["somewhere"])
+    assert (committed.work, committed.signals) == ([work], ["somewhere", "feed:olga"])
 
 
 async def test_a_failing_outbox_does_not_undo_or_deny_the_commit(database: Database) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Protocol
 from weakref import ref
 
-from outlast.ids import InputId, SessionId, TaskId, TurnId
+from outlast.ids import InputId, OwnerId, SessionId, TaskId, TurnId
 
 RECHECK_SECONDS = 2.0
 """How long a waiter trusts silence before it looks again."""
@@ -33,6 +33,11 @@ def input_topic(input_id: InputId) -> str:
 
 def task_topic(task_id: TaskId) -> str:
     return f"task:{task_id}"
+
+
+def feed_topic(owner_id: OwnerId) -> str:
+    """For whoever follows all that happens to an owner's sessions."""
+    return f"feed:{owner_id}"
 
 
 class Subscription:

@@ -40,6 +40,9 @@ class EventType(StrEnum):
 TERMINAL = frozenset({EventType.TURN_COMPLETED, EventType.TURN_FAILED, EventType.TURN_STOPPED})
 """The ends of a turn: exactly one of them stands in the log for each turn that ended."""
 
+FED = frozenset(each for each in EventType if each.partition(".")[0] in ("session", "input", "turn", "task"))
+"""Changes of state: these also stand in their owner's feed."""
+
 CONTROL = frozenset({EventType.STREAM_LAGGED, EventType.STREAM_EXPIRED})
 """Said to one reader only: never stored, no number."""
 

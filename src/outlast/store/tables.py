@@ -234,14 +234,11 @@ feed = sa.Table(
     metadata,
     sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, nullable=False),
     sa.Column("owner_id", sa.Text, nullable=False),
-    # PostgreSQL: numbers may become visible out of order, so readers wait for older transactions to end.
-    sa.Column("transaction", sa.BigInteger),
     sa.Column("session_id", sa.Text, nullable=False),
-    sa.Column("event", sa.BigInteger),
+    sa.Column("event", sa.BigInteger, nullable=False),
     sa.Column("type", sa.Text, nullable=False),
     _instant("at"),
     sa.Index("ix_feed_owner_id_number", "owner_id", "number"),
-    sa.Index("ix_feed_session_id", "session_id"),
     sqlite_autoincrement=True,
 )
 

@@ -3,9 +3,11 @@
 Events and work go into the same commit as the state they tell of; signals are sent after it.
 """
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import IntEnum
 from functools import cache, lru_cache
 from typing import Any, Protocol
 
@@ -15,6 +17,8 @@ from pydantic_core import to_json
 from outlast.clock import to_microseconds
 from outlast.errors import NotFound
 from outlast.events.event import Draft, Event
+from outlast.events.signals import feed_topic
+from outlast.events.types import FED
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store import tables
 
@@ -88,6 +92,13 @@ class LockedSession:
         return value
 
 
+class OwnerLock(IntEnum):
+    """What is decided for an owner as a whole, by one transaction after the other. Taken in this order."""
+
+    ADMISSION = 1
+    FEED = 2
+
+
 class Unit:
     """One transaction. Repositories take it, or its `connection`; it lives on one thread and is not kept."""
 
@@ -100,6 +111,7 @@ class Unit:
         self.committed = Committed()
         self._locked: dict[SessionId, LockedSession] = {}
         self._rows: list[tuple[Any, ...]] = []
+        self._fed: list[tuple[Any, ...]] = []
 
     def lock(self, session_id: SessionId, *, owner_id: str | None = None) -> LockedSession:
         """Lock the session first, before anything is read in order to decide.
@@ -120,6 +132,13 @@ class Unit:
     def has_locked(self, session_id: SessionId) -> bool:
         return session_id in self._locked
 
+    def lock_owner(self, owner_id: str, what: OwnerLock) -> None:
+        """After the session's lock. Until the commit nobody else decides the same for this owner."""
+        if not self.is_serial:
+            # Two owners may share a number: then they wait for each other, and nothing else happens.
+            owner = zlib.crc32(owner_id.encode()) - 2**31
+            self.connection.execute(_LOCK_OWNER, {"what": int(what), "owner": owner})
+
     def append(self, session_id: SessionId, drafts: Sequence[Draft]) -> int:
         """Number the events, in order; they are written at the end of this transaction. Gives the last number."""
         session = self.lock(session_id)
@@ -128,6 +147,8 @@ class Unit:
             number += 1
             type_, data = draft.type.value, to_json(draft.data).decode()
             self._rows.append((session_id, number, type_, self.now_us, draft.turn_id, draft.task_id, data))
+            if draft.type in FED:
+                self._fed.append((session.owner_id, session_id, number, type_, self.now_us))
             self.committed.events.append(
                 Event(session_id, number, type_, self.now, draft.data, draft.turn_id, draft.task_id)
             )
@@ -150,18 +171,38 @@ class Unit:
                 self.connection.execute(_update_session(tuple(values)), {"key": session_id, **values})
         if self._rows:
             self.connection.exec_driver_sql(_insert_events(self.connection.dialect), self._rows)
+        if self._fed:
+            self._feed()
+
+    def _feed(self) -> None:
+        """Last of all: an owner's feed is numbered in the order of commits, so others wait from here to the commit."""
+        for owner_id in sorted({row[0] for row in self._fed}):
+            self.lock_owner(owner_id, OwnerLock.FEED)
+            self.signal(feed_topic(owner_id))
+        self.connection.exec_driver_sql(_insert_feed(self.connection.dialect), self._fed)
 
 
 _LOCK = sa.select(tables.sessions).where(tables.sessions.c.id == sa.bindparam("id")).with_for_update()
 _LOCK_OWNED = _LOCK.where(tables.sessions.c.owner_id == sa.bindparam("owner"))
+_LOCK_OWNER = sa.text("SELECT pg_advisory_xact_lock(CAST(:what AS integer), CAST(:owner AS integer))")
+_FEED_COLUMNS = ("owner_id", "session_id", "event", "type", "at")
 _EVENT_COLUMNS = ("session_id", "number", "type", "at", "turn_id", "task_id", "data")
 
 
 @lru_cache(maxsize=8)
 def _insert_events(dialect: sa.Dialect) -> str:
     """The statement in the driver's own words, for rows in the order of the columns: events come by the thousand."""
-    compiled: Any = sa.insert(tables.events).compile(dialect=dialect, column_keys=_EVENT_COLUMNS)
-    assert tuple(compiled.positiontup) == _EVENT_COLUMNS
+    return _insert(tables.events, _EVENT_COLUMNS, dialect)
+
+
+@lru_cache(maxsize=8)
+def _insert_feed(dialect: sa.Dialect) -> str:
+    return _insert(tables.feed, _FEED_COLUMNS, dialect)
+
+
+def _insert(table: sa.Table, columns: tuple[str, ...], dialect: sa.Dialect) -> str:
+    compiled: Any = sa.insert(table).inline().compile(dialect=dialect, column_keys=columns)
+    assert tuple(compiled.positiontup) == columns
     return str(compiled)
 
 

@@ -30,16 +30,14 @@ def upgrade() -> None:
         "feed",
         sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
         sa.Column("owner_id", sa.Text(), nullable=False),
-        sa.Column("transaction", sa.BigInteger(), nullable=True),
         sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("event", sa.BigInteger(), nullable=True),
+        sa.Column("event", sa.BigInteger(), nullable=False),
         sa.Column("type", sa.Text(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("number", name=op.f("pk_feed")),
         sqlite_autoincrement=True,
     )
     op.create_index("ix_feed_owner_id_number", "feed", ["owner_id", "number"])
-    op.create_index("ix_feed_session_id", "feed", ["session_id"])
     op.create_table(
         "keys",
         sa.Column("id", sa.Text(), nullable=False),
