@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ToolDefinition
 from pydantic_ai.models import Model
 
 from outlast import ids
@@ -19,7 +19,7 @@ from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
 from outlast.engines.embedded import EmbeddedEngine, FileLock
 from outlast.engines.engine import Engine, Worker
-from outlast.errors import OutlastError
+from outlast.errors import NotFound, OutlastError
 from outlast.events.signals import LocalSignals, log_topic
 from outlast.ids import OwnerId, SessionId
 from outlast.owners.feed import OwnerStream
@@ -96,6 +96,7 @@ class Outlast(Generic[DepsT, OutputT]):
         self._stack: AsyncExitStack | None = None
         self._services: Services | None = None
         self._output: TypeAdapter[Any] | None = None
+        self._host: AgentHost | None = None
 
     @property
     def sessions(self) -> Sessions:
@@ -132,6 +133,31 @@ class Outlast(Generic[DepsT, OutputT]):
     def keys(self) -> Keys:
         """The API keys of all owners."""
         return Keys(self._open().database, self._clock)
+
+    @property
+    def agents(self) -> Mapping[str, Sequence[str]]:
+        """The agents by name, each with the models that sessions may ask for."""
+        return {self._name: sorted(self._models)}
+
+    async def tools_of(self, agent: str) -> Sequence[ToolDefinition]:
+        """The tools that an agent declares."""
+        self._open()
+        if agent != self._name or self._host is None:
+            raise NotFound(f"There is no agent {agent!r} here.")
+        return await self._host.declared_tools()
+
+    async def check(self) -> None:
+        """Raises `StoreUnavailable` while the database does not take commits."""
+        await self._open().database.transaction(lambda unit: None, name="check")
+
+    @property
+    def path(self) -> Path:
+        """The file of an embedded database, or the name under which a server of this one leaves its files."""
+        return opening.sqlite_path(self._url)
+
+    @property
+    def is_running(self) -> bool:
+        return self._services is not None
 
     @property
     def database(self) -> Database:
@@ -191,7 +217,7 @@ class Outlast(Generic[DepsT, OutputT]):
         settings = self.settings
         threads = CallThreads(settings.thread_limit, thread_name_prefix="outlast-tool")
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)
-        host = AgentHost(self._agent, self._deps, self._models, call_deadline=settings.call_deadline)
+        self._host = host = AgentHost(self._agent, self._deps, self._models, call_deadline=settings.call_deadline)
         stack.push_async_callback(host.close)
         secrets, worker_id, viewer = Secrets(), ids.worker_id(), Viewer(files)
         parked = ParkedCalls(database, signals, viewer, limits=self._limits(), abandon_after=settings.abandon_after)

@@ -84,3 +84,16 @@ class Settings(BaseSettings):
         default=10_000, ge=1, description="Events a following reader may be behind before it is told so."
     )
     thread_limit: int = Field(default=128, ge=1, description="Threads for sync tools.")
+    heartbeat: timedelta = Field(
+        default=timedelta(seconds=10), description="How often an idle stream says that it is alive."
+    )
+    max_body_bytes: int = Field(default=16 * 1024 * 1024, ge=1, description="Bytes in the body of one request.")
+    max_requests_per_minute: int = Field(
+        default=3_000, ge=1, description="Requests a minute of one owner, counted in each process."
+    )
+    cors_origins: tuple[str, ...] = Field(
+        default=(), description="Origins whose pages may call the server; none unless set. A JSON list."
+    )
+    jwks_url: str | None = Field(default=None, description="Where the issuer of JWTs publishes its keys.")
+    jwt_audience: str | None = Field(default=None, description="The audience that a JWT must be meant for.")
+    jwt_issuer: str | None = Field(default=None, description="The issuer that a JWT must come from.")

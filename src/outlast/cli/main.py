@@ -7,6 +7,7 @@ import typer
 from outlast import __version__
 from outlast.cli.chat import chat
 from outlast.cli.demo import demo
+from outlast.cli.serve import serve
 
 app = typer.Typer(
     name="outlast",
@@ -34,6 +35,7 @@ def outlast(
 
 app.command()(chat)
 app.command()(demo)
+app.command()(serve)
 
 
 def main() -> None:

@@ -79,6 +79,16 @@ class EventStream:
             await self.aclose()
         return event
 
+    async def batch(self, most: int = PAGE) -> list[Event]:
+        """What is there, at least one event: all that can be sent at once. Empty when the stream has ended."""
+        try:
+            events = [await anext(self)]
+        except StopAsyncIteration:
+            return []
+        while self._ready and len(events) < most:
+            events.append(await anext(self))
+        return events
+
     async def aclose(self) -> None:
         self._is_done = True
         self._ready.clear()

@@ -8,8 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from pydantic_ai import Agent, ToolDefinition
+from pydantic_ai import Agent, RunContext, RunUsage, ToolDefinition
 from pydantic_ai.models import Model
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import FunctionToolset
 
 from outlast.calls.mcp_calls import connect
 from outlast.ids import SessionId, TurnId
@@ -60,6 +62,18 @@ class AgentHost:
         if not self._is_measured:
             self._is_measured = True
             warn_if_large(tools)
+
+    async def declared_tools(self) -> Sequence[ToolDefinition]:
+        """What the agent offers, without a turn to offer it in: functions as declared, other toolsets as they list."""
+        await self.enter()
+        context = RunContext[Any](deps=None, model=TestModel(), usage=RunUsage())
+        found: list[ToolDefinition] = []
+        for toolset in self.agent.toolsets:
+            if isinstance(toolset, FunctionToolset):
+                found.extend(tool.tool_def for tool in toolset.tools.values())
+            else:
+                found.extend(tool.tool_def for tool in (await toolset.get_tools(context)).values())
+        return found
 
     async def enter(self) -> None:
         """Open the agent's toolsets and MCP servers, once; one keeper enters and leaves them."""

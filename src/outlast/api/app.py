@@ -1,0 +1,86 @@
+"""`create_app(outlast)`: everything the runtime does, over HTTP. No globals: an app belongs to one runtime."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.routing import APIRoute
+
+import outlast
+from outlast.api import problems
+from outlast.api.auth import Authenticate, Authenticator, ByJwt, ByKey, ByProgram, Gate
+from outlast.api.limits import BodyLimit, RequestRate
+from outlast.api.login import Logins
+from outlast.api.routes import about, events, health, keys, login, messages, page, sessions, tasks, turns
+from outlast.runtime import Outlast
+from outlast.settings import Settings
+
+_V1 = (login, sessions, messages, turns, events, tasks, about, keys)
+
+
+def create_app(runtime: Outlast[Any, Any], *, authenticate: Authenticate | None = None) -> FastAPI:
+    """An ASGI app for a runtime. It starts the runtime with itself, unless that already runs.
+
+    Mounted in another app, its lifespan is not run: enter the runtime there. `authenticate` is asked first; then
+    API keys and, if configured, JWTs. Nobody gets in without one of them.
+    """
+    settings = runtime.settings
+    app = FastAPI(
+        title="Outlast",
+        version=outlast.__version__,
+        summary="A runtime for AI agents whose work takes longer than a request.",
+        lifespan=_lifespan,
+        generate_unique_id_function=_name_of,
+        responses={**problems.responses(500)},
+    )
+    app.state.outlast = runtime
+    app.state.heartbeat = settings.heartbeat.total_seconds()
+    app.state.gate = Gate(_authenticators(runtime, authenticate), RequestRate(settings.max_requests_per_minute))
+    app.state.logins = Logins(lambda: runtime.keys)
+    problems.install(app)
+    v1 = APIRouter(prefix="/v1")
+    for each in _V1:
+        v1.include_router(each.router)
+    app.include_router(v1)
+    app.include_router(health.router)
+    app.include_router(page.router)
+    _add_middleware(app, settings)
+    return app
+
+
+def _authenticators(runtime: Outlast[Any, Any], authenticate: Authenticate | None) -> Sequence[Authenticator]:
+    settings, found = runtime.settings, list[Authenticator]()
+    if authenticate is not None:
+        found.append(ByProgram(authenticate))
+    found.append(ByKey(lambda: runtime.keys))
+    if settings.jwks_url is not None:
+        found.append(ByJwt(settings.jwks_url, audience=settings.jwt_audience, issuer=settings.jwt_issuer))
+    return found
+
+
+def _add_middleware(app: FastAPI, settings: Settings) -> None:
+    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["*"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
+            expose_headers=["Retry-After", "x-vercel-ai-ui-message-stream"],
+        )
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    runtime: Outlast[Any, Any] = app.state.outlast
+    if runtime.is_running:
+        yield
+        return
+    async with runtime:
+        yield
+
+
+def _name_of(route: APIRoute) -> str:
+    return route.name

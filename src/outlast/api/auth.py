@@ -1,0 +1,174 @@
+"""Who is asking: an API key, a JWT, a browser's cookie, or the program's own `authenticate=`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Protocol
+
+import jwt
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer
+from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
+
+from outlast.api.limits import RequestRate
+from outlast.api.problems import Forbidden, Unauthenticated
+from outlast.errors import InvalidInput, StoreUnavailable
+from outlast.owners.keys import Keys
+
+COOKIE = "outlast"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Whoever asks: everything it sees and makes belongs to `owner_id`."""
+
+    owner_id: str
+    role: Literal["user", "admin"] = "user"
+    scope: Literal["read", "write"] = "write"
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """How others are told who did something."""
+        return self.name or self.owner_id
+
+
+Authenticate = Callable[[Request], Awaitable[Principal | str | None]]
+"""A program's own way: the owner's id, a `Principal`, or None for somebody unknown."""
+
+
+class Authenticator(Protocol):
+    async def __call__(self, request: Request) -> Principal | None:
+        """Whoever is named by the request; None when this one cannot tell."""
+        ...
+
+
+class ByKey:
+    """An API key in the `Authorization` header, or in the cookie that a browser got for its one-time token."""
+
+    def __init__(self, keys: Callable[[], Keys]) -> None:
+        self._keys = keys
+
+    async def __call__(self, request: Request) -> Principal | None:
+        text, is_cookie = bearer(request), False
+        if text is None:
+            text, is_cookie = request.cookies.get(COOKIE), True
+        if text is None or not text.startswith("olk_"):
+            return None
+        if is_cookie and request.method not in _SAFE and not _is_same_site(request):
+            raise Forbidden("A page of another origin may not act for you: send an Authorization header instead.")
+        key = await self._keys().find(text)
+        if key is None:
+            return None
+        return Principal(key.owner_id, key.role, key.scope, key.name)
+
+
+class ByJwt:
+    """A JWT, checked with the keys that the issuer publishes (JWKS). `sub` is the owner."""
+
+    def __init__(self, url: str, *, audience: str | None, issuer: str | None) -> None:
+        self._keys = PyJWKClient(url, cache_keys=True, timeout=5)
+        self._audience = audience
+        self._issuer = issuer
+
+    async def __call__(self, request: Request) -> Principal | None:
+        text = bearer(request)
+        if text is None or text.count(".") != 2:
+            return None
+        try:
+            claims = await asyncio.to_thread(self._claims, text)
+        except PyJWKClientConnectionError as exc:
+            raise StoreUnavailable("The issuer's keys cannot be read now: try again.", retry_after=5) from exc
+        except PyJWTError:
+            return None
+        role = "admin" if "admin" in _words(claims.get("roles", claims.get("role"))) else "user"
+        scopes = _words(claims.get("scope"))
+        scope = "read" if "outlast:read" in scopes and "outlast:write" not in scopes else "write"
+        return Principal(str(claims["sub"]), role, scope, str(claims.get("name", "")))
+
+    def _claims(self, text: str) -> dict[str, Any]:
+        key = self._keys.get_signing_key_from_jwt(text)
+        required = ["exp", "sub"]
+        return jwt.decode(
+            text,
+            key,
+            algorithms=_ALGORITHMS,
+            audience=self._audience,
+            issuer=self._issuer,
+            options={"require": required, "verify_aud": self._audience is not None},
+        )
+
+
+class ByProgram:
+    """The program's own hook; what it gives is taken as it is."""
+
+    def __init__(self, authenticate: Authenticate) -> None:
+        self._authenticate = authenticate
+
+    async def __call__(self, request: Request) -> Principal | None:
+        found = await self._authenticate(request)
+        return Principal(found) if isinstance(found, str) else found
+
+
+class Gate:
+    """Asks one authenticator after the other; the first that knows the caller wins."""
+
+    def __init__(self, authenticators: Sequence[Authenticator], rate: RequestRate) -> None:
+        self._authenticators = authenticators
+        self._rate = rate
+
+    async def admit(self, request: Request) -> Principal:
+        for each in self._authenticators:
+            found = await each(request)
+            if found is not None:
+                break
+        else:
+            raise Unauthenticated("Send a key: Authorization: Bearer <key>. `outlast keys make` makes one.")
+        if not found.owner_id or "\x00" in found.owner_id:
+            raise InvalidInput("The caller has no usable owner id.")
+        self._rate.take(found.owner_id)
+        if found.scope == "read" and request.method not in _SAFE:
+            raise Forbidden("This key may only read.")
+        return found
+
+
+async def _admit(
+    request: Request, _: Annotated[Any, Security(HTTPBearer(auto_error=False, description="An API key or a JWT."))]
+) -> Principal:
+    gate: Gate = request.app.state.gate
+    principal = await gate.admit(request)
+    request.state.principal = principal
+    return principal
+
+
+Caller = Annotated[Principal, Depends(_admit)]
+
+
+async def _admin(caller: Caller) -> Principal:
+    if caller.role != "admin":
+        raise Forbidden("Only an admin may do this.")
+    return caller
+
+
+Admin = Annotated[Principal, Depends(_admin)]
+
+
+def bearer(request: Request) -> str | None:
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    return text.strip() if scheme.lower() == "bearer" and text.strip() else None
+
+
+def _is_same_site(request: Request) -> bool:
+    """Browsers say where a request comes from; one that says nothing is not a browser."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+    return origin.split("://", 1)[-1] == request.headers.get("host")
+
+
+def _words(claim: Any) -> list[str]:
+    if isinstance(claim, str):
+        return claim.split()
+    return [str(each) for each in claim] if isinstance(claim, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -1,0 +1,60 @@
+"""The log of a session: as pages, or as a stream that never loses its place."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from outlast.api import sse
+from outlast.api.models import EventAnswer, EventPage
+from outlast.api.wiring import COMMON, FOUND, Accept, LastEventId, OwnSession
+from outlast.errors import InvalidInput
+from outlast.events.event import Event
+
+router = APIRouter(tags=["events"], responses=COMMON)
+
+Types = Annotated[str | None, Query(max_length=2_000, description="Only these types, separated by commas.")]
+STREAM = {200: {"content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}}}}
+
+
+@router.get("/sessions/{session_id}/events", response_model=EventPage, responses={**FOUND, **STREAM})
+async def session_events(
+    request: Request,
+    session: OwnSession,
+    after: Annotated[int, Query(ge=0, lt=2**63)] = 0,
+    types: Types = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
+    last_event_id: LastEventId = None,
+    accept: Accept = None,
+) -> EventPage | Response:
+    """The log after a position. With `Accept: text/event-stream`: replay, then follow, also after the end."""
+    position = after if last_event_id is None else _number(last_event_id)
+    if sse.wants_events(accept):
+        frames = sse.log_frames(session.events(after=position), wants=filter_of(types))
+        return sse.response(frames, heartbeat=request.app.state.heartbeat)
+    found: list[Event] = []
+    async with session.events(after=position, follow=False) as stream:
+        while len(found) < limit and (batch := await stream.batch(limit - len(found))):
+            found.extend(batch)
+    wants = filter_of(types)
+    items = [EventAnswer.of(each) for each in found if wants(each)]
+    return EventPage(items=items, next=max([position, *(each.number or 0 for each in found)]))
+
+
+def filter_of(types: str | None) -> "Filter":
+    return Filter(frozenset(each.strip() for each in (types or "").split(",") if each.strip()))
+
+
+class Filter:
+    """Which events a reader wants; what is said to it alone always comes."""
+
+    def __init__(self, types: frozenset[str]) -> None:
+        self._types = types
+
+    def __call__(self, event: Event) -> bool:
+        return not self._types or event.type in self._types or event.is_control
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
+        raise InvalidInput("Last-Event-ID is not the id of an event.")
+    return int(text)

@@ -1,0 +1,49 @@
+"""Swapping a one-time token, which a person gets as a link, for a browser's cookie."""
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+
+from outlast.api import problems
+from outlast.api.auth import COOKIE, Caller
+from outlast.api.login import Logins
+from outlast.api.models import Answer, Body
+from outlast.api.wiring import COMMON
+
+router = APIRouter(tags=["login"])
+
+
+class LoginBody(Body):
+    token: str = Field(min_length=1, max_length=200)
+
+
+class LoginAnswer(Answer):
+    owner_id: str
+    role: str
+
+
+class LinkAnswer(Answer):
+    token: str = Field(description="Works once, within ten minutes: put it behind the # of the server's address.")
+
+
+@router.post("/login", responses=problems.responses(400, 401, 403, 413, 422, 429))
+async def login(request: Request, response: Response, body: LoginBody) -> LoginAnswer:
+    """Swap a one-time token for a cookie that scripts of a page cannot read."""
+    logins: Logins = request.app.state.logins
+    key, text = await logins.swap(body.token)
+    response.set_cookie(
+        COOKIE, text, max_age=logins.seconds, httponly=True, samesite="strict", secure=request.url.scheme == "https"
+    )
+    return LoginAnswer(owner_id=key.owner_id, role=key.role)
+
+
+@router.post("/login/links", status_code=201, responses=COMMON)
+async def make_link(request: Request, caller: Caller) -> LinkAnswer:
+    """A new one-time token for a browser of your own."""
+    logins: Logins = request.app.state.logins
+    return LinkAnswer(token=logins.make(caller))
+
+
+@router.post("/logout", status_code=204, responses=COMMON)
+async def logout(response: Response, _: Caller) -> None:
+    """Forget the browser's cookie."""
+    response.delete_cookie(COOKIE)

@@ -1,0 +1,101 @@
+"""Messages to a session, its history, and its inbox."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from outlast.api import sse
+from outlast.api.models import AcceptedAnswer, InputAnswer, InputChange, ListOf, MessageBody, StoredMessage
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, IdempotencyKey, Limit, OwnSession
+from outlast.events.event import Event
+from outlast.events.types import EventType
+from outlast.ids import InputId
+from outlast.sessions.session import Sent, Session
+
+router = APIRouter(prefix="/sessions/{session_id}", tags=["messages"], responses=COMMON)
+
+
+@router.post(
+    "/messages",
+    status_code=202,
+    response_model=AcceptedAnswer,
+    responses={**DECIDED, 202: {"content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}}}},
+)
+async def send_message(
+    request: Request,
+    session: OwnSession,
+    body: MessageBody,
+    idempotency_key: IdempotencyKey = None,
+    accept: Accept = None,
+) -> AcceptedAnswer | Response:
+    """Accept a message: it is kept from the answer on, and starts or steers a turn.
+
+    With `Accept: text/event-stream` the answer is the first frame, and the events follow until the turn has ended.
+    """
+    sent = await session.send(
+        body.text,
+        when_busy=body.when_busy,
+        context=body.page,
+        files=[each.attachment for each in body.files],
+        model=body.model,
+        idempotency_key=idempotency_key,
+    )
+    accepted = AcceptedAnswer.of(sent)
+    if not sse.wants_events(accept):
+        return accepted
+    frames = _answer(session, sent, accepted)
+    return sse.response(frames, heartbeat=request.app.state.heartbeat, status_code=202)
+
+
+@router.get("/messages", responses=FOUND)
+async def list_messages(
+    session: OwnSession, after: Annotated[int, Query(ge=-1, lt=2**31)] = -1, limit: Limit = 100
+) -> ListOf[StoredMessage]:
+    """The history that the model sees, oldest first; read on with `after=next`."""
+    page = await session.messages(after=after, limit=limit)
+    items = [StoredMessage.model_validate(each, from_attributes=True) for each in page.items]
+    return ListOf(items=items, next=page.next)
+
+
+@router.get("/inbox", responses=FOUND)
+async def list_inbox(session: OwnSession) -> ListOf[InputAnswer]:
+    """The messages that wait, in the order in which they came."""
+    return ListOf(items=[InputAnswer.of(each) for each in await session.inbox()])
+
+
+@router.get("/inbox/{input_id}", responses=FOUND)
+async def get_input(session: OwnSession, input_id: str) -> InputAnswer:
+    """A message and what became of it."""
+    return InputAnswer.of(await session.input(InputId(input_id)))
+
+
+@router.patch("/inbox/{input_id}", responses=DECIDED)
+async def edit_input(session: OwnSession, input_id: str, body: InputChange) -> InputAnswer:
+    """Change a message that waits."""
+    return InputAnswer.of(await session.edit_input(InputId(input_id), body.text))
+
+
+@router.delete("/inbox/{input_id}", status_code=204, responses=DECIDED)
+async def remove_input(session: OwnSession, input_id: str) -> None:
+    """Take back a message that waits."""
+    await session.remove_input(InputId(input_id))
+
+
+async def _answer(session: Session, sent: Sent, accepted: AcceptedAnswer) -> AsyncIterator[bytes]:
+    """The acceptance, then the log until the turn that was given this message has ended."""
+    yield sse.control_frame({"type": "accepted", **accepted.model_dump()})
+    after = session.last_event
+    turn_id = sent.input.turn_id
+    if sent.is_repeat and turn_id is not None:
+        after = await session.turn(turn_id).begins_after()
+
+    def is_end(event: Event) -> bool:
+        nonlocal turn_id
+        if event.type == EventType.INPUT_DELIVERED and event.data["input_id"] == sent.input.id:
+            turn_id = event.turn_id
+        is_removed = event.type == EventType.INPUT_REMOVED and event.data["input_id"] == sent.input.id
+        return is_removed or (event.is_terminal and turn_id is not None and event.turn_id == turn_id)
+
+    async for each in sse.log_frames(session.events(after=after), until=is_end):
+        yield each

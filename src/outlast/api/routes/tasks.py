@@ -1,0 +1,108 @@
+"""Background tasks: listed, waited for, cancelled, settled, and their output."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from outlast.api import sse
+from outlast.api.auth import Caller
+from outlast.api.models import (
+    CancelBody,
+    ListOf,
+    PieceAnswer,
+    ReplyBody,
+    SettleBody,
+    TaskAnswer,
+)
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, Cursor, LastEventId, Limit, OwnTasks, Wait
+from outlast.errors import Conflict, InvalidInput
+from outlast.store.tasks import TaskState
+from outlast.tasks.handle import Tasks
+
+router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON)
+State = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+_STREAM = {200: {"content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}}}}
+
+
+@router.get("")
+async def list_tasks(
+    tasks: OwnTasks,
+    state: Annotated[State | None, Query(description="`open`: not ended yet.")] = None,
+    kind: Annotated[str | None, Query(max_length=100)] = None,
+    session: Annotated[str | None, Query(max_length=100, description="Of this session only.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> ListOf[TaskAnswer]:
+    """Your tasks, newest first."""
+    page = await tasks.page(
+        session_id=session,
+        is_open=True if state == "open" else None,
+        state=None if state in (None, "open") else TaskState(state),
+        kind=kind,
+        before=cursor,
+        limit=limit,
+    )
+    return ListOf(items=[TaskAnswer.of(each) for each in page.items], next=page.next)
+
+
+@router.get("/{task_id}", responses=FOUND)
+async def get_task(tasks: OwnTasks, task_id: str, wait: Wait) -> TaskAnswer:
+    """A task as it is now, or at its end if that comes within `wait` seconds."""
+    return TaskAnswer.of(await tasks.wait(task_id, seconds=wait))
+
+
+@router.post("/{task_id}/cancel", responses=DECIDED)
+async def cancel_task(tasks: OwnTasks, task_id: str, body: CancelBody) -> TaskAnswer:
+    """Ask it to cancel. The answer is the truth: canceled, finished anyway, or not confirmed yet."""
+    return TaskAnswer.of(await tasks.cancel(task_id, wait=body.wait))
+
+
+@router.post("/{task_id}/settle", responses=DECIDED)
+async def settle_task(tasks: OwnTasks, task_id: str, body: SettleBody, caller: Caller) -> TaskAnswer:
+    """Say what became of a task that may or may not have taken effect; the model is told who said so."""
+    return TaskAnswer.of(await tasks.settle(task_id, body.verdict, by=caller.label, note=body.note))
+
+
+@router.post("/{task_id}/reply", responses=DECIDED)
+async def reply_to_task(tasks: OwnTasks, task_id: str, body: ReplyBody) -> TaskAnswer:
+    """Answer a task that awaits input."""
+    task = await tasks.get(task_id)
+    raise Conflict(f"The task is {task.state.value}: it does not await an answer.", state=task.state.value)
+
+
+@router.get("/{task_id}/output", response_model=PieceAnswer, responses={**FOUND, **_STREAM})
+async def task_output(
+    request: Request,
+    tasks: OwnTasks,
+    task_id: str,
+    after: Annotated[int, Query(ge=0, lt=2**63, description="Characters already read.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=65_536)] = 65_536,
+    last_event_id: LastEventId = None,
+    accept: Accept = None,
+) -> PieceAnswer | Response:
+    """Its raw output from an offset on. With `Accept: text/event-stream`: while it runs, until it has ended."""
+    offset = after if last_event_id is None else _offset(last_event_id)
+    await tasks.get(task_id)
+    if sse.wants_events(accept):
+        return sse.response(_output(tasks, task_id, offset), heartbeat=request.app.state.heartbeat)
+    return PieceAnswer.of(await tasks.output(task_id, offset=offset, length=limit))
+
+
+async def _output(tasks: Tasks, task_id: str, offset: int) -> AsyncIterator[bytes]:
+    """Pieces whose `id` is where to go on; at the end the task itself, without an id."""
+    pieces = tasks.follow(task_id, offset=offset)
+    try:
+        async for piece in pieces:
+            body = PieceAnswer.of(piece).model_dump_json().encode()
+            yield b"id: %d\ndata: %b\n\n" % (piece.next_offset, body)
+    finally:
+        await pieces.aclose()
+    task = TaskAnswer.of(await tasks.get(task_id))
+    yield b"event: end\ndata: %b\n\n" % task.model_dump_json().encode()
+
+
+def _offset(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
+        raise InvalidInput("Last-Event-ID is not an offset of this output.")
+    return int(text)

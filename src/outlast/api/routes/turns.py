@@ -1,0 +1,67 @@
+"""What a session's turn comes to, and how it is stopped, resumed, retried and made again."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+
+from outlast.api.auth import Caller
+from outlast.api.models import InputAnswer, OutcomeAnswer, SettleBody, StopBody, TurnAnswer
+from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSession, Wait
+from outlast.errors import NotFound
+from outlast.ids import TurnId
+from outlast.sessions.settlement import Verdict
+
+router = APIRouter(prefix="/sessions/{session_id}", tags=["turns"], responses=COMMON)
+
+
+@router.get("/result", responses=FOUND)
+async def get_result(
+    session: OwnSession,
+    wait: Wait,
+    until: Annotated[
+        Literal["turn", "settled"], Query(description="The end of the turn, or until nothing will wake the session.")
+    ] = "turn",
+    turn_id: Annotated[str | None, Query(max_length=100, description="Another turn than the last one.")] = None,
+) -> OutcomeAnswer:
+    """What the last turn came to; at the time limit, what is there so far."""
+    if turn_id is not None:
+        return OutcomeAnswer.of(await session.turn(TurnId(turn_id)).outcome(wait=wait))
+    outcome = await session.result(wait=wait, until=until)
+    if outcome is None:
+        raise NotFound("The session had no turn yet: send a message first.")
+    return OutcomeAnswer.of(outcome)
+
+
+@router.post("/stop", responses=FOUND)
+async def stop(session: OwnSession, body: StopBody) -> TurnAnswer:
+    """Stop the running turn and hold the session: nothing starts until a message or `resume`."""
+    outcome = await session.stop(cascade=body.cascade)
+    if outcome is None:
+        return TurnAnswer(turn_id=None, state="idle")
+    return TurnAnswer(turn_id=outcome.turn_id, state=outcome.state)
+
+
+@router.post("/resume", responses=FOUND)
+async def resume(session: OwnSession) -> TurnAnswer:
+    """End a hold; what waited starts a turn."""
+    turn = await session.resume()
+    return TurnAnswer(turn_id=None, state="idle") if turn is None else TurnAnswer(turn_id=turn.id, state="queued")
+
+
+@router.post("/retry", status_code=202, responses=DECIDED)
+async def retry(session: OwnSession) -> TurnAnswer:
+    """Go on from the last message that was kept, after a turn that failed or was stopped."""
+    return TurnAnswer(turn_id=(await session.retry()).id, state="queued")
+
+
+@router.post("/regenerate", status_code=202, responses=DECIDED)
+async def regenerate(session: OwnSession) -> TurnAnswer:
+    """Answer the last message once more; the model does not see the answer before."""
+    return TurnAnswer(turn_id=(await session.regenerate()).id, state="queued")
+
+
+@router.post("/calls/{call_id}/settle", responses=DECIDED)
+async def settle_call(session: OwnSession, call_id: str, body: SettleBody, caller: Caller) -> InputAnswer:
+    """Say what became of a call that may or may not have taken effect; the model is told who said so."""
+    told = await session.settle_call(call_id, Verdict(body.verdict), by=caller.label, note=body.note)
+    return InputAnswer.of(told)

@@ -1,0 +1,91 @@
+"""Server-sent events: frames from events, and the response that carries them.
+
+`id:` stands on every event of a log, never on what is said to one reader only. Nothing is queued for a reader:
+the next page is read when the last one has gone out, so a slow client costs its own connection and no more.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any
+
+from pydantic_core import to_json
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from outlast.errors import NotFound
+from outlast.events.event import Event
+from outlast.events.stream import EventStream
+
+MEDIA_TYPE = "text/event-stream"
+_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+def wants_events(accept: str | None) -> bool:
+    return accept is not None and MEDIA_TYPE in accept.lower()
+
+
+def frame(event: Event, position: str | int | None) -> bytes:
+    """One event; `position` is what a client sends back to go on after it."""
+    body = to_json(
+        {
+            "number": event.number,
+            "type": event.type,
+            "at": event.at,
+            "session_id": event.session_id,
+            "turn_id": event.turn_id,
+            "task_id": event.task_id,
+            "data": event.data,
+        }
+    )
+    if position is None:
+        return b"data: %b\n\n" % body
+    return b"id: %b\ndata: %b\n\n" % (str(position).encode(), body)
+
+
+def control_frame(value: Any) -> bytes:
+    """Something that is not an event of the log."""
+    return b"data: %b\n\n" % to_json(value)
+
+
+async def log_frames(
+    stream: EventStream,
+    *,
+    wants: Callable[[Event], bool] = lambda event: True,
+    until: Callable[[Event], bool] = lambda event: False,
+) -> AsyncIterator[bytes]:
+    """The frames of a stream, page by page; ends after the event that `until` names, or with the session."""
+    async with stream:
+        while True:
+            batch = await stream.batch()
+            if not batch:
+                return
+            frames: list[bytes] = []
+            for event in batch:
+                if wants(event):
+                    frames.append(frame(event, event.number))
+                if until(event):
+                    yield b"".join(frames)
+                    return
+            if frames:
+                yield b"".join(frames)
+
+
+async def _until_gone(frames: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """A session that is deleted while it is read ends its readers."""
+    try:
+        async for each in frames:
+            yield each
+    except NotFound:
+        return
+    finally:
+        if isinstance(frames, AsyncGenerator):
+            await frames.aclose()
+
+
+def response(frames: AsyncIterator[bytes], *, heartbeat: float, status_code: int = 200) -> EventSourceResponse:
+    return EventSourceResponse(
+        _until_gone(frames),
+        status_code=status_code,
+        headers=_HEADERS,
+        ping=heartbeat,
+        ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
+        sep="\n",
+    )

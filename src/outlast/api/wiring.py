@@ -1,0 +1,67 @@
+"""What routes ask for: the runtime, the caller's own things, and numbers within their bounds."""
+
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import Depends, Header, Query, Request
+
+from outlast.api import problems
+from outlast.api.auth import Caller
+from outlast.runtime import Outlast
+from outlast.sessions.directory import Sessions
+from outlast.sessions.session import Session
+from outlast.tasks.handle import Tasks
+
+MAX_WAIT = 300.0
+AnyOutlast: TypeAlias = Outlast[Any, Any]
+
+COMMON = problems.responses(400, 401, 403, 413, 422, 429, 503)
+FOUND = problems.responses(404)
+DECIDED = problems.responses(404, 409)
+
+
+def _outlast(request: Request) -> AnyOutlast:
+    return request.app.state.outlast
+
+
+Runtime = Annotated[AnyOutlast, Depends(_outlast)]
+
+
+def _sessions(outlast: Runtime, caller: Caller) -> Sessions:
+    return outlast.owned_by(caller.owner_id)
+
+
+def _tasks(outlast: Runtime, caller: Caller) -> Tasks:
+    return outlast.tasks_of(caller.owner_id)
+
+
+OwnSessions = Annotated[Sessions, Depends(_sessions)]
+OwnTasks = Annotated[Tasks, Depends(_tasks)]
+
+
+async def _session(sessions: OwnSessions, session_id: str) -> Session:
+    return await sessions.get(session_id)
+
+
+OwnSession = Annotated[Session, Depends(_session)]
+
+
+def _wait(wait: Annotated[float, Query(ge=0, description="Seconds; more than 300 means 300.")] = 0) -> float:
+    return min(wait, MAX_WAIT)
+
+
+Wait = Annotated[float, Depends(_wait)]
+Accept = Annotated[str | None, Header(alias="accept", include_in_schema=False)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="Send the same again with the same key, and it is done once (24 hours).",
+    ),
+]
+LastEventId = Annotated[
+    str | None, Header(alias="Last-Event-ID", max_length=2_000, description="Go on after this; wins over `after`.")
+]
+Limit = Annotated[int, Query(ge=1, le=500)]
+Cursor = Annotated[str | None, Query(max_length=2_000, description="`next` of the page before.")]
