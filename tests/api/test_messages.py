@@ -31,7 +31,11 @@ async def test_a_message_is_accepted_and_answered(runtime: Runtime) -> None:
         assert sent.status_code == 202
         assert sent.json()["input_id"].startswith("inp_")
         result = (await ada.get(f"{session}/result", params={"wait": 10})).json()
-        assert (result["state"], result["text"], result["turn_id"]) == ("completed", "Hello Ada.", sent.json()["turn_id"])
+        assert (result["state"], result["text"], result["turn_id"]) == (
+            "completed",
+            "Hello Ada.",
+            sent.json()["turn_id"],
+        )
 
 
 async def test_a_message_can_be_answered_by_a_stream(runtime: Runtime) -> None:

@@ -9,7 +9,7 @@ from outlast import hints
 from outlast.testing import call
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, scripted
-from tests.support.server import Served, frames, serving
+from tests.support.server import Frame, Served, frames, serving
 
 
 class Survey:
@@ -67,7 +67,7 @@ async def test_output_is_followed_until_the_task_ends(runtime: Runtime) -> None:
         ada = await server.client()
         task = await parked(server, ada)
         async with ada.stream("GET", f"{task}/output", headers={"Accept": "text/event-stream"}) as response:
-            seen = []
+            seen: list[Frame] = []
             async for each in frames(response):
                 seen.append(each)
                 survey.here.open()

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ JsonObject = dict[str, Any]
 
 class _Server(uvicorn.Server):
     @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None]:
         yield
 
 
@@ -49,14 +49,14 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(outlast: Outlast[Any, Any], *, authenticate: Authenticate | None = None) -> AsyncIterator[Served]:
+async def serving(outlast: Outlast[Any, Any], *, authenticate: Authenticate | None = None) -> AsyncGenerator[Served]:
     """The runtime behind HTTP on a free port of this machine."""
     app = create_app(outlast, authenticate=authenticate)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, access_log=False)
         server = _Server(config)
         running = asyncio.create_task(server.serve(sockets=[listening]), name="server")
-        while not server.started and not running.done():
+        while not server.started and not running.done():  # noqa: ASYNC110 - it tells nobody else
             await asyncio.sleep(0.01)
         if running.done():
             await running

@@ -1,6 +1,6 @@
 """`create_app(outlast)`: everything the runtime does, over HTTP. No globals: an app belongs to one runtime."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -73,7 +73,7 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     runtime: Outlast[Any, Any] = app.state.outlast
     if runtime.is_running:
         yield

@@ -178,10 +178,8 @@ class StoredMessage(Answer):
     """One entry of the history, as pydantic-ai has it."""
 
     position: int
-    kind: str
     turn_id: str | None
     event: int
-    created_at: datetime
     message: dict[str, JsonValue]
 
 

@@ -59,6 +59,13 @@ class Turn:
             fold.outcome.output = self._services.typed_output(self._agent, fold.outcome.output)
         return fold
 
+    async def begins_after(self) -> int:
+        """The position in the log after which the turn's first event stands."""
+        row = await self._services.database.read(lambda connection: turns.get(connection, self.id))
+        if row is None or row.session_id != self.session_id:
+            raise NotFound("There is no such turn.", id=self.id)
+        return row.first_event - 1
+
     async def _add(self, fold: OutcomeFold, after: int | None) -> int:
         """Fold what the log has of the turn after a position, from its first event if None; gives the new position."""
 

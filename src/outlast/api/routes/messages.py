@@ -50,7 +50,7 @@ async def send_message(
 
 @router.get("/messages", responses=FOUND)
 async def list_messages(
-    session: OwnSession, after: Annotated[int, Query(ge=-1, lt=2**31)] = -1, limit: Limit = 100
+    session: OwnSession, after: Annotated[int, Query(ge=0, lt=2**31)] = 0, limit: Limit = 100
 ) -> ListOf[StoredMessage]:
     """The history that the model sees, oldest first; read on with `after=next`."""
     page = await session.messages(after=after, limit=limit)
