@@ -45,7 +45,7 @@ _LEADS_TO = {
 _PLANS_FOR = {
     "drop": ["flaky"],
     "fold": ["talk", "talk", "note", "talk"],
-    "park": ["survey+scan"],
+    "park": ["survey"],
     "settle": ["survey+scan"],
     "wake": ["survey"],
     "withdraw": ["survey+scan", "check"],

@@ -3,6 +3,7 @@
 from chaos.mutants.mutant import Chaos, Edit, Mutant, Test
 
 _RACES = "tests/fundamentals/test_parking_races.py"
+_CRASHES = "tests/integration/test_parked_crashes.py"
 
 TOLD_ONCE = (
     Mutant(
@@ -39,7 +40,7 @@ TOLD_ONCE = (
                 "        if error != INTERRUPTED:\n            _wake(unit, ended, limits)\n    return moved\n",
             ),
         ),
-        Chaos("park", finds="lost"),
+        Test(f"{_CRASHES}::test_work_that_may_not_repeat_is_told_as_interrupted"),
     ),
     Mutant(
         "P3",
@@ -60,21 +61,6 @@ TOLD_ONCE = (
             ),
         ),
         Chaos("withdraw", finds="double_wakes"),
-    ),
-    Mutant(
-        "P3",
-        "a wake is withdrawn before the answer that tells its news is committed",
-        (
-            Edit(
-                "src/outlast/tasks/desk.py",
-                "        call.told.extend(task.id for task in found if task.is_over)\n",
-                "        over = [task.id for task in found if task.is_over]\n"
-                "        take = lambda unit: inputs.withdraw_wakes(unit, call.session_id, over)\n"
-                '        await self._database.transaction(take, name="early")\n'
-                "        await asyncio.sleep(0.05)\n",
-            ),
-        ),
-        Chaos("withdraw", finds="lost"),
     ),
     Mutant(
         "P3",
@@ -113,7 +99,7 @@ OWNED = (
                 "    elif task.cancel_requested_at is not None:\n",
             ),
         ),
-        Chaos("park", finds="repeated"),
+        Test(f"{_CRASHES}::test_work_that_may_not_repeat_is_told_as_interrupted"),
     ),
     Mutant(
         "P5",
