@@ -13,11 +13,11 @@ from outlast.api import problems
 from outlast.api.auth import Authenticate, Authenticator, ByJwt, ByKey, ByProgram, Gate
 from outlast.api.limits import BodyLimit, RequestRate
 from outlast.api.login import Logins
-from outlast.api.routes import about, events, health, keys, login, messages, page, sessions, tasks, turns
+from outlast.api.routes import about, events, feed, health, keys, login, messages, page, sessions, tasks, turns
 from outlast.runtime import Outlast
 from outlast.settings import Settings
 
-_V1 = (login, sessions, messages, turns, events, tasks, about, keys)
+_V1 = (login, sessions, messages, turns, events, feed, tasks, about, keys)
 
 
 def create_app(runtime: Outlast[Any, Any], *, authenticate: Authenticate | None = None) -> FastAPI:

@@ -98,6 +98,11 @@ class OwnerStream:
         topics = [feed_topic(owner_id), *map(log_topic, asked)]
         self._subscription: Subscription | None = signals.subscribe(*topics) if follow else None
 
+    @property
+    def cursor(self) -> str:
+        """Where the stream was opened, or how far it has read."""
+        return self._place.cursor
+
     def __aiter__(self) -> AsyncIterator[Fed]:
         return self
 

@@ -1,0 +1,57 @@
+"""The feed: states of all of an owner's sessions, as pages or as one stream that never loses its place."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from outlast.api import sse
+from outlast.api.auth import Caller
+from outlast.api.models import EventAnswer, FeedPage, ids_of
+from outlast.api.routes.events import STREAM, Types, filter_of
+from outlast.api.wiring import COMMON, FOUND, Accept, LastEventId, Runtime
+from outlast.owners.feed import OwnerStream
+
+router = APIRouter(tags=["events"], responses=COMMON)
+
+
+@router.get("/events", response_model=FeedPage, responses={**FOUND, **STREAM})
+async def owner_events(
+    request: Request,
+    outlast: Runtime,
+    caller: Caller,
+    after: Annotated[str | None, Query(max_length=8_000, description="The `id` of the last one seen.")] = None,
+    sessions: Annotated[
+        str | None, Query(max_length=8_000, description="Sessions of which everything is wanted, not only states.")
+    ] = None,
+    types: Types = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
+    last_event_id: LastEventId = None,
+    accept: Accept = None,
+) -> FeedPage | Response:
+    """States, tasks, titles and inputs of all your sessions, in one stream that can be resumed."""
+    is_stream = sse.wants_events(accept)
+    stream = outlast.events_of(
+        caller.owner_id, after=last_event_id or after, sessions=ids_of(sessions), follow=is_stream
+    )
+    # Before the answer begins: what is not the caller's is told as a problem, not as a stream that ends.
+    await stream.__aenter__()
+    if is_stream:
+        return sse.response(_frames(stream, types), heartbeat=request.app.state.heartbeat)
+    wants, items, cursor, seen = filter_of(types), list[EventAnswer](), stream.cursor, 0
+    async with stream:
+        async for cursor, event in stream:  # noqa: B007 - where the next page begins
+            seen += 1
+            if wants(event):
+                items.append(EventAnswer.of(event))
+            if seen >= limit:
+                break
+    return FeedPage(items=items, next=cursor)
+
+
+async def _frames(stream: OwnerStream, types: str | None) -> AsyncIterator[bytes]:
+    wants = filter_of(types)
+    async with stream:
+        async for cursor, event in stream:
+            if wants(event):
+                yield sse.frame(event, None if event.is_control else cursor)
