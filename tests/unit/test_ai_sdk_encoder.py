@@ -7,7 +7,7 @@ from pydantic_core import from_json
 
 from outlast.events.event import Event
 from outlast.ids import SessionId, TaskId, TurnId
-from outlast.protocols.ai_sdk import SDK_VERSION, TurnEncoder, encode
+from outlast.protocols.ai_sdk import TurnEncoder, encode, to_json
 
 Said = tuple[str, dict[str, Any]]
 
@@ -33,7 +33,7 @@ def events(*said: Said, turn_id: TurnId | None = TURN) -> list[Event]:
 
 
 def chunks(given: list[Event]) -> list[dict[str, Any]]:
-    encoded = [from_json(chunk.encode(SDK_VERSION)) for chunk in encode(TURN, given)]
+    encoded = [from_json(to_json(chunk)) for chunk in encode(TURN, given)]
     assert all(each["type"] in COMMON or each["type"].startswith("data-") for each in encoded)
     return encoded
 
@@ -283,6 +283,13 @@ def test_a_typed_output_and_a_closing_line_are_shown() -> None:
     closing = {"output": "", "text": "Done. Tools used: survey.", "usage": USAGE}
     found = chunks(events(QUEUED, ("turn.completed", closing)))
     assert {"type": "text-delta", "id": "closing", "delta": "Done. Tools used: survey."} in found
+
+
+def test_a_call_that_gives_nothing_has_an_output_all_the_same() -> None:
+    """Stock clients refuse an output that is left out."""
+    found = chunks(events(QUEUED, *asked("1.1.0", "c1", "null"), RESPONSE, answered("c1", None)))
+    assert found[-2] == {"type": "tool-input-available", "toolCallId": "c1", "toolName": "survey", "input": None}
+    assert found[-1] == {"type": "tool-output-available", "toolCallId": "c1", "output": None}
 
 
 def test_what_lies_in_the_file_store_is_said_by_its_size() -> None:

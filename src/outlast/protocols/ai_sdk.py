@@ -38,8 +38,6 @@ from outlast.events.types import EventType
 from outlast.ids import TurnId
 from outlast.protocols.ai_sdk_calls import CallChunks
 
-SDK_VERSION = 5
-"""The oldest client: what it takes, the later ones take too."""
 HEADERS: Mapping[str, str] = {
     "cache-control": "no-cache",
     "x-accel-buffering": "no",
@@ -63,9 +61,14 @@ class _Part:
     is_open: bool = False
 
 
+def to_json(chunk: BaseChunk) -> str:
+    """A chunk with the fields that were given, also those that are null: clients refuse an output that is left out."""
+    return chunk.model_dump_json(by_alias=True, include=chunk.model_fields_set | {"type"})
+
+
 def frame(chunk: BaseChunk) -> str:
     """A chunk as a server-sent event."""
-    return f"data: {chunk.encode(SDK_VERSION)}\n\n"
+    return f"data: {to_json(chunk)}\n\n"
 
 
 def encode(turn_id: TurnId | str, events: Iterable[Event]) -> list[BaseChunk]:
