@@ -9,6 +9,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+NODE_STAMP := tests/node/node_modules/.ready
 SOURCES := $(wildcard src tests chaos bench docs)
 
 # Files of one module stay on one worker, so that they share one PostgreSQL server.
@@ -35,13 +36,18 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(NODE_STAMP): tests/node/package.json tests/node/package-lock.json
+	@echo "Installing the stock clients that the tests run"
+	@cd tests/node && npm ci --silent
+	@touch $@
+
 demo: $(STAMP) ## see a durable agent at work
 	@$(BIN)/outlast demo
 
-test: $(STAMP) ## run all tests
+test: $(STAMP) $(NODE_STAMP) ## run all tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: $(STAMP) ## format, lint, types and tests: what a change must pass
+check: $(STAMP) $(NODE_STAMP) ## format, lint, types and tests: what a change must pass
 	@echo "Checking the format"
 	@$(BIN)/ruff format --check $(SOURCES)
 	@echo "Checking the rules"
@@ -68,5 +74,5 @@ mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
 	@$(BIN)/python -m chaos.mutants
 
 clean: ## remove what these targets made
-	@rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) tests/node/node_modules dist build .pytest_cache .ruff_cache .hypothesis
 	@find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,12 +8,20 @@ from pydantic_core import from_json
 from outlast.events.event import Event
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.protocols.ai_sdk import TurnEncoder, encode, to_json
+from tests.support.turn_events import (
+    COMPLETED,
+    QUEUED,
+    RESPONSE,
+    STARTED,
+    TASK,
+    TURN,
+    USAGE,
+    answered,
+    asked,
+    events,
+    text,
+)
 
-Said = tuple[str, dict[str, Any]]
-
-TURN = TurnId("trn_1")
-USAGE = {"requests": 1, "input_tokens": 3, "output_tokens": 5, "cost_microdollars": None}
-TASK = {"id": "tsk_1", "tool": "survey", "call_id": "c1", "state": "running", "progress": None}
 COMMON = frozenset(
     {
         *("start", "start-step", "finish-step", "finish", "error", "abort", "message-metadata"),
@@ -25,13 +33,6 @@ COMMON = frozenset(
 """Chunk types that `ai` 5, 6 and 7 all take; beside them only `data-*`."""
 
 
-def events(*said: Said, turn_id: TurnId | None = TURN) -> list[Event]:
-    return [
-        Event(SessionId("ses_1"), number, type_, datetime(2026, 1, 1, tzinfo=UTC), data, turn_id)
-        for number, (type_, data) in enumerate(said, start=1)
-    ]
-
-
 def chunks(given: list[Event]) -> list[dict[str, Any]]:
     encoded = [from_json(to_json(chunk)) for chunk in encode(TURN, given)]
     assert all(each["type"] in COMMON or each["type"].startswith("data-") for each in encoded)
@@ -40,38 +41,6 @@ def chunks(given: list[Event]) -> list[dict[str, Any]]:
 
 def types(given: list[Event]) -> list[str]:
     return [each["type"] for each in chunks(given)]
-
-
-def text(part: str, *deltas: str) -> list[Said]:
-    return [
-        ("part.started", {"part": part, "kind": "text"}),
-        *(("part.delta", {"part": part, "offset": 0, "text": each}) for each in deltas),
-        ("part.ended", {"part": part, "length": 0}),
-    ]
-
-
-def asked(part: str, call_id: str, *args: str) -> list[Said]:
-    return [
-        ("part.started", {"part": part, "kind": "call", "call_id": call_id, "tool": "survey"}),
-        *(("part.delta", {"part": part, "offset": 0, "text": each}) for each in args),
-        ("part.ended", {"part": part, "length": 0}),
-    ]
-
-
-def answered(call_id: str, content: Any, outcome: str = "success", **more: Any) -> Said:
-    return "call.ended", {
-        "call_id": call_id,
-        "tool": "survey",
-        "outcome": outcome,
-        "part": {"content": content},
-        **more,
-    }
-
-
-QUEUED: Said = ("turn.queued", {"origin": "user"})
-STARTED: Said = ("turn.started", {"attempt": 1, "worker_id": "wrk_1", "model": None})
-RESPONSE: Said = ("response.completed", {"message": 2, "model": "m", "usage": {}, "finish": "stop"})
-COMPLETED: Said = ("turn.completed", {"output": "Hello", "usage": USAGE})
 
 
 def test_a_turn_is_one_message_with_steps() -> None:

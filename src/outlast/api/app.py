@@ -13,7 +13,7 @@ from outlast.api import problems
 from outlast.api.auth import Authenticate, Authenticator, ByJwt, ByKey, ByProgram, Gate
 from outlast.api.limits import BodyLimit, RequestRate
 from outlast.api.login import Logins
-from outlast.api.routes import about, events, feed, health, keys, login, messages, page, sessions, tasks, turns
+from outlast.api.routes import about, ai_sdk, events, feed, health, keys, login, messages, page, sessions, tasks, turns
 from outlast.runtime import Outlast
 from outlast.settings import Settings
 
@@ -44,6 +44,7 @@ def create_app(runtime: Outlast[Any, Any], *, authenticate: Authenticate | None 
     for each in _V1:
         v1.include_router(each.router)
     app.include_router(v1)
+    app.include_router(ai_sdk.router)
     app.include_router(health.router)
     app.include_router(page.router)
     _add_middleware(app, settings)

@@ -205,6 +205,12 @@ class Session:
     def turn(self, turn_id: TurnId | str) -> Turn:
         return Turn(self._services, self.id, self.agent, TurnId(turn_id))
 
+    async def turn_after(self, turn_id: TurnId | str) -> Turn | None:
+        """The turn that came next after another one, whether it runs or is over."""
+        first = await self.turn(turn_id).first_event()
+        found = await self._read(lambda connection: turns.next_of(connection, self.id, after=first))
+        return None if found is None else self.turn(found.id)
+
     async def history(self) -> list[ModelMessage]:
         """What the model sees of the conversation so far, as pydantic-ai has it."""
         await self._row()

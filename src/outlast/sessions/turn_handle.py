@@ -41,6 +41,13 @@ class Turn:
         """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
         return (await self.fold(wait=wait)).outcome
 
+    async def first_event(self) -> int:
+        """Where the turn begins in its session's log."""
+        row = await self._services.database.read(partial(turns.get, turn_id=self.id))
+        if row is None or row.session_id != self.session_id:
+            raise NotFound("There is no such turn.", id=self.id)
+        return row.first_event
+
     async def fold(self, *, wait: float | None = None) -> OutcomeFold:
         """The fold of the turn's events up to its end, or up to what stands in the log when the time is over."""
         until = None if wait is None else monotonic() + wait

@@ -122,13 +122,19 @@ def get(connection: sa.Connection, turn_id: TurnId) -> TurnRow | None:
 
 
 def last_of(connection: sa.Connection, session_id: SessionId) -> TurnRow | None:
-    row = (
-        connection.execute(
-            sa.select(turns).where(turns.c.session_id == session_id).order_by(turns.c.first_event.desc()).limit(1)
-        )
-        .mappings()
-        .first()
+    return _first(
+        connection, sa.select(turns).where(turns.c.session_id == session_id).order_by(turns.c.first_event.desc())
     )
+
+
+def next_of(connection: sa.Connection, session_id: SessionId, *, after: int) -> TurnRow | None:
+    """The session's first turn that begins after an event."""
+    chosen = sa.select(turns).where(turns.c.session_id == session_id, turns.c.first_event > after)
+    return _first(connection, chosen.order_by(turns.c.first_event))
+
+
+def _first(connection: sa.Connection, chosen: sa.Select[Any]) -> TurnRow | None:
+    row = connection.execute(chosen.limit(1)).mappings().first()
     return None if row is None else from_row(row)
 
 

@@ -1,0 +1,75 @@
+"""`/api/chat`: the three requests of an AI SDK chat, with the transport that comes with `ai` 5, 6 and 7."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from outlast.api import sse
+from outlast.api.models import TurnAnswer
+from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSessions, Wait
+from outlast.errors import NotFound
+from outlast.protocols import ai_sdk, ai_sdk_chat, ai_sdk_request
+
+router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON)
+
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"description": "A UI message stream (v1).", "content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}}}
+}
+
+
+@router.post("", responses={**DECIDED, **_STREAM}, response_class=Response)
+async def chat(
+    request: Request,
+    sessions: OwnSessions,
+    body: Annotated[
+        dict[str, Any],
+        Body(
+            description="As `DefaultChatTransport` sends it: `id`, `messages`, `trigger`, `messageId`. Only the last "
+            "message counts, and its id is its idempotency key. `when_busy` and `model` may be added."
+        ),
+    ],
+) -> Response:
+    """Accept the last message of a chat, or make its last answer again; the answer is streamed as it is made.
+
+    A chat is a session: the one with the chat's id, or the one of that external id, made when it is first used.
+    Closing the connection does not stop the turn.
+    """
+    return _response(request, await ai_sdk_chat.answer(sessions, ai_sdk_request.parse(body)))
+
+
+@router.get("/{chat_id}/stream", responses={**_STREAM, 204: {"description": "Nothing runs."}}, response_class=Response)
+async def resume_chat(
+    request: Request,
+    sessions: OwnSessions,
+    chat_id: str,
+    wait: Wait,
+    after: Annotated[
+        str | None,
+        Query(max_length=100, description="The id of the last answer: the one after it, even if it is over."),
+    ] = None,
+) -> Response:
+    """The answer that is being made, from its beginning; 204 when there is none, also for a chat that is not there."""
+    try:
+        session = await ai_sdk_chat.find(sessions, chat_id)
+    except NotFound:
+        return Response(status_code=204)
+    turn_id = await ai_sdk_chat.turn_to_follow(session, after=after, wait=wait)
+    if turn_id is None:
+        return Response(status_code=204)
+    return _response(request, ai_sdk_chat.turn_frames(session, turn_id))
+
+
+@router.post("/{chat_id}/stop", responses=FOUND)
+async def stop_chat(sessions: OwnSessions, chat_id: str) -> TurnAnswer:
+    """Stop the running turn: a client's own `stop()` only closes its connection."""
+    outcome = await (await ai_sdk_chat.find(sessions, chat_id)).stop()
+    if outcome is None:
+        return TurnAnswer(turn_id=None, state="idle")
+    return TurnAnswer(turn_id=outcome.turn_id, state=outcome.state)
+
+
+def _response(request: Request, frames: AsyncIterator[bytes]) -> Response:
+    answer = sse.response(frames, heartbeat=request.app.state.heartbeat)
+    answer.headers.update(ai_sdk.HEADERS)
+    return answer

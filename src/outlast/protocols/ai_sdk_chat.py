@@ -1,0 +1,126 @@
+"""A chat of the AI SDK on a session: which session it is, what a request does, and the frames that answer it.
+
+A client's stream holds one message, so each stream follows one turn. A message to a busy session is answered with the
+turn that delivers it; a turn that a finished task starts is a new message, fetched with the next reconnect. The turn
+belongs to the session: a client that goes away stops nothing.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from pydantic_ai.ui.vercel_ai.response_types import AbortChunk, StartChunk
+
+from outlast.errors import Conflict, IdempotencyMismatch, NotFound
+from outlast.events.stream import EventStream
+from outlast.events.types import EventType
+from outlast.ids import InputId, TurnId
+from outlast.protocols.ai_sdk import DONE, TurnEncoder, frame
+from outlast.protocols.ai_sdk_request import ChatRequest
+from outlast.sessions.directory import Sessions
+from outlast.sessions.session import Session
+from outlast.store.inputs import InputState
+
+_DECIDING = frozenset({EventType.INPUT_DELIVERED, EventType.INPUT_REMOVED, EventType.SESSION_HELD})
+"""After one of these a message that waits is delivered, or will not be soon."""
+_STARTING = frozenset({EventType.TURN_QUEUED})
+
+
+async def find(sessions: Sessions, chat_id: str) -> Session:
+    """The session of a chat: the one with this id, or the one that a client made under its own name."""
+    if chat_id.startswith("ses_"):
+        return await sessions.get(chat_id)
+    named = await sessions.list(external_id=chat_id, archived=None, limit=1)
+    if not named:
+        raise NotFound("There is no such chat.", id=chat_id)
+    return named[0]
+
+
+async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[bytes]:
+    """Do what the client asks for. When this returns it is committed; what it gives are the frames of the answer."""
+    if request.is_regenerate:
+        raise Conflict("An answer cannot be made again here: send another message.")
+    if request.chat_id.startswith("ses_"):
+        session = await sessions.get(request.chat_id)
+    else:
+        session = await sessions.create(external_id=request.chat_id)
+    sent = await session.send(
+        request.text,
+        when_busy=request.when_busy,
+        files=request.files,
+        model=request.model,
+        idempotency_key=request.message_id,
+    )
+    if sent.is_repeat and sent.input.text != request.text:
+        raise IdempotencyMismatch("A message that was sent cannot be changed: send a new one, or fork the session.")
+    return turn_frames(session, sent.turn_id) if sent.turn_id is not None else _later_frames(session, sent.input.id)
+
+
+async def turn_to_follow(session: Session, *, after: str | None, wait: float) -> TurnId | None:
+    """The turn that runs, or, for a client that names the last it has, the one that came next, even if it is over.
+
+    None if there is none within `wait` seconds.
+    """
+    found = await _next(session, after)
+    if found is not None or not wait:
+        return found
+    try:
+        async with asyncio.timeout(wait), session.events(after=session.last_event) as stream:
+            # What began since the session was looked at stands in the stream too.
+            while await _comes(stream, _STARTING):
+                found = await _next(session, after)
+                if found is not None:
+                    return found
+    except TimeoutError:
+        return None
+    return None
+
+
+async def turn_frames(session: Session, turn_id: TurnId) -> AsyncGenerator[bytes]:
+    """One turn from its beginning to its end: replayed as far as it is, then followed."""
+    encoder = TurnEncoder(turn_id)
+    first = await session.turn(turn_id).first_event()
+    async with session.events(after=first - 1) as stream:
+        while not encoder.is_over and (batch := await stream.batch()):
+            frames = [frame(chunk) for event in batch for chunk in encoder.add(event)]
+            if frames:
+                yield "".join(frames).encode()
+    yield DONE.encode()
+
+
+async def _later_frames(session: Session, input_id: InputId) -> AsyncGenerator[bytes]:
+    """The turn that delivers a message which waits. If it will not be delivered soon, an end without a message."""
+    turn_id = await _delivering(session, input_id)
+    if turn_id is None:
+        yield (frame(StartChunk()) + frame(AbortChunk(reason="held")) + DONE).encode()
+        return
+    async for each in turn_frames(session, turn_id):
+        yield each
+
+
+async def _delivering(session: Session, input_id: InputId) -> TurnId | None:
+    await session.refresh()
+    async with session.events(after=session.last_event) as stream:
+        while True:
+            found = await session.input(input_id)
+            if found.turn_id is not None:
+                return found.turn_id
+            if found.state is InputState.REMOVED or await session.is_held():
+                return None
+            if not await _comes(stream, _DECIDING):
+                return None
+
+
+async def _comes(stream: EventStream, types: frozenset[EventType]) -> bool:
+    """Wait for an event of one of the types; False when the stream has ended."""
+    while batch := await stream.batch():
+        if any(event.type in types for event in batch):
+            return True
+    return False
+
+
+async def _next(session: Session, after: str | None) -> TurnId | None:
+    await session.refresh()
+    if after is None:
+        return session.turn_id
+    found = await session.turn_after(after)
+    return None if found is None else found.id

@@ -1,0 +1,92 @@
+"""A server for stock AI SDK clients: `python -m tests.support.ai_sdk_server FOLDER` prints its address and serves.
+
+The model says what the user's words ask for; a gate named in them holds it until `POST /gates/NAME`. A bearer token is
+taken for the owner's name.
+"""
+
+import asyncio
+import socket
+import sys
+from collections import Counter, defaultdict
+from datetime import timedelta
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI, Request
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
+
+from outlast import Outlast, Settings, hints
+from outlast.api.app import create_app
+from outlast.testing import ScriptedModel, Step, call, error, gate, last_user_text, reasoning, text
+from tests.support.runtime import FAST
+
+
+class Scene:
+    """What the model says, and the gates that hold it."""
+
+    def __init__(self) -> None:
+        self.gates: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self.asked: Counter[str] = Counter()
+
+    def reply(self, messages: list[ModelMessage]) -> Step:
+        last = messages[-1].parts[-1]
+        said = last_user_text(messages) or ""
+        word, _, name = said.partition(" ")
+        if isinstance(last, ToolReturnPart):
+            return "Seen." if last.tool_name == "glance" else "It goes on."
+        match word:
+            case "hello":
+                return [reasoning("Hm."), text("Hello there.", chunk=4)]
+            case "look":
+                return call("glance", at="sky", chunk=3)
+            case "slow":
+                return [text("One "), gate(self.gates[name]), text("two.")]
+            case "survey":
+                return call("survey", name=name)
+            case "count":
+                self.asked[name] += 1
+                return f"Answer {self.asked[name]}"
+            case "fail":
+                return error(400)
+            case _:
+                assert "finished" in said, said
+                return "The survey is done."
+
+    async def survey(self, name: str) -> str:
+        await self.gates[name].wait()
+        return "4 m deep"
+
+    async def glance(self, at: str) -> str:
+        return "It is blue." if at == "sky" else "It is dark."
+
+
+async def owner_of(request: Request) -> str | None:
+    return request.headers.get("authorization", "").removeprefix("Bearer ") or None
+
+
+def app(folder: Path) -> FastAPI:
+    scene = Scene()
+    agent = Agent(ScriptedModel(scene.reply), name="agent")
+    agent.tool_plain(metadata=hints(budget=timedelta(milliseconds=20)))(scene.survey)
+    agent.tool_plain(scene.glance)
+    served = create_app(
+        Outlast(agent, database=folder / "outlast.db", settings=Settings(**FAST)), authenticate=owner_of
+    )
+
+    async def open_gate(name: str) -> None:
+        scene.gates[name].set()
+
+    served.post("/gates/{name}")(open_gate)
+    return served
+
+
+async def serve(folder: Path) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app(folder), log_level="warning"))
+    print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
+    await server.serve(sockets=[listening])
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1])))
