@@ -35,6 +35,8 @@ class Round:
     room: Room
     done: Counter[str] = field(default_factory=Counter[str])
     seen: Counter[str] = field(default_factory=Counter[str])
+    missed: list[Kill] = field(default_factory=list[Kill])
+    """The kills whose place no worker reached in time."""
     link: Link = field(default_factory=Link)
     readers: Readers = field(init=False)
     started: int = 0
@@ -54,6 +56,8 @@ class Round:
                 for _ in range(_TRIES):
                     if await self._life(kill):
                         break
+                else:
+                    self.missed.append(kill)
             await self._last_life(clients)
         finally:
             for each in clients:
