@@ -25,6 +25,7 @@ from outlast.ids import OwnerId, SessionId
 from outlast.owners.feed import OwnerStream
 from outlast.owners.keys import Keys
 from outlast.sessions.attempt import Workshop
+from outlast.sessions.delete import Deletions
 from outlast.sessions.directory import Sessions
 from outlast.sessions.host import AgentHost, DepsFactory
 from outlast.sessions.inbox import Limits
@@ -207,9 +208,12 @@ class Outlast(Generic[DepsT, OutputT]):
             frozenset(self._models),
             self.settings.max_reader_lag,
             self._typed,
+            Deletions(database, files),
         )
         stack.push_async_callback(engine.close)
         await engine.start()
+        stack.push_async_callback(self._services.deletions.close)
+        await self._services.deletions.start()
 
     async def _workshop(
         self, stack: AsyncExitStack, database: Database, files: FileStore, signals: LocalSignals

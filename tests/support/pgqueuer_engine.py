@@ -21,6 +21,7 @@ from outlast import Outlast
 from outlast.engines.engine import Worker
 from outlast.events.signals import LocalSignals, log_topic
 from outlast.ids import TurnId
+from outlast.sessions.delete import Deletions
 from outlast.sessions.services import Services
 from outlast.store import opening
 from outlast.store.files import FileStore
@@ -108,8 +109,16 @@ class PgQueuerOutlast(Outlast[Any, Any]):
         workshop = await self._workshop(stack, database, files, outbox.signals)
         self.engine = outbox.engine = PgQueuerEngine(Worker(workshop), connection)
         self._services = Services(
-            database, files, outbox.signals, self._limits(), frozenset(self._models), 10_000, self._typed
+            database,
+            files,
+            outbox.signals,
+            self._limits(),
+            frozenset(self._models),
+            10_000,
+            self._typed,
+            Deletions(database, files),
         )
+        stack.push_async_callback(self._services.deletions.close)
         stack.push_async_callback(self.engine.close)
         self.engine.start()
 

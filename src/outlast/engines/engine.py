@@ -144,8 +144,7 @@ class Worker:
         """After an end that nobody foresaw: no reader may hang on a turn that nothing runs. False: not ours to give."""
 
         def give_back(unit: Unit) -> bool:
-            unit.lock(fence.session_id)
-            row = turns.get(unit.connection, fence.turn_id)
+            row = turns.get(unit.connection, fence.turn_id) if unit.try_lock(fence.session_id) else None
             if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
                 return False
             return turn.requeue(unit, row, has_crashed=True) is Disposition.MOVED

@@ -25,7 +25,7 @@ class Event:
     """A fact with its number. Numbers rise strictly within a session; they need not be consecutive.
 
     `type` is a plain string, so that a reader keeps working when it meets a type it does not know.
-    `number` is None only for what is said to one reader (`stream.*`).
+    `number` is None only for what is said to one reader: `stream.*`, and `session.deleted` once the log is gone.
     """
 
     session_id: SessionId

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from outlast.events.event import Event
 from outlast.events.types import EventType
@@ -121,6 +121,13 @@ class OutcomeFold:
                 outcome.state = "stopped"
             case _:
                 return
+
+    def end(self, state: str, error: dict[str, Any] | None, usage: dict[str, Any]) -> None:
+        """For a turn whose end is no longer in the log: what is stored of it beside the log."""
+        self._outcome.state = cast(OutcomeState, state)
+        self._outcome.error = None if error is None else {key: each for key, each in error.items() if key != "usage"}
+        if usage:
+            self._outcome.usage = Usage(**usage)
 
     def _start_part(self, data: dict[str, Any]) -> None:
         response = data["part"].rpartition(".")[0]

@@ -2,7 +2,8 @@
 
 A reader pulls pages; nothing is queued for it, so a slow one costs nobody anything. One that falls far
 behind while following is told so (`stream.lagged`) and goes on from the store; one that asks for what is
-no longer kept is told what is (`stream.expired`) and goes on from there.
+no longer kept is told what is (`stream.expired`) and goes on from there. The last event of a session that is
+deleted is `session.deleted`: the stream ends after it.
 """
 
 from collections import deque
@@ -32,7 +33,10 @@ class Page:
 
 class PageReader(Protocol):
     def __call__(self, session_id: SessionId, after: int, limit: int) -> Awaitable[Page | None]:
-        """The next page; None when the session is not there (any more)."""
+        """The next page; None when the session is not there (any more).
+
+        Whoever reads already may go on to the end of the log of a session that is being deleted.
+        """
         ...
 
 
@@ -59,6 +63,7 @@ class EventStream:
         self._max_lag = max_lag
         self._snapshot = snapshot
         self._ready: deque[Event] = deque()
+        self._has_begun = False
         self._has_caught_up = False
         self._is_at_end = False
         self._is_done = False
@@ -75,7 +80,8 @@ class EventStream:
         event = self._ready.popleft()
         if event.number is not None:
             self.position = event.number
-        if self._until is not None and self._until(event):
+        is_last = event.type == EventType.SESSION_DELETED
+        if is_last or (self._until is not None and self._until(event)):
             await self.aclose()
         return event
 
@@ -110,7 +116,12 @@ class EventStream:
             return
         if page is None:
             self._is_done = True
-            raise NotFound("There is no such session.", id=self._session_id)
+            if not self._has_begun:
+                raise NotFound("There is no such session.", id=self._session_id)
+            # It was there, and its log went before this reader came to the end of it.
+            self._ready.append(self._control(EventType.SESSION_DELETED, {}))
+            return
+        self._has_begun = True
         if self.position + 1 < page.first:
             await self._say_expired(page)
         elif self._has_caught_up and page.last - self.position > self._max_lag:

@@ -10,6 +10,7 @@ class EventType(StrEnum):
     SESSION_HELD = "session.held"
     SESSION_RESUMED = "session.resumed"
     SESSION_FLAGGED = "session.flagged"
+    SESSION_DELETED = "session.deleted"
     INPUT_ACCEPTED = "input.accepted"
     INPUT_EDITED = "input.edited"
     INPUT_REMOVED = "input.removed"
@@ -52,6 +53,7 @@ FIELDS: Mapping[EventType, str] = {
     EventType.SESSION_HELD: "reason",
     EventType.SESSION_RESUMED: "",
     EventType.SESSION_FLAGGED: "reason, woken_turns",
+    EventType.SESSION_DELETED: "nothing; it is the last event that anybody gets of the session",
     EventType.INPUT_ACCEPTED: "input_id, kind, mode, text",
     EventType.INPUT_EDITED: "input_id, text",
     EventType.INPUT_REMOVED: "input_id",

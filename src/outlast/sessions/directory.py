@@ -1,4 +1,4 @@
-"""The sessions of one owner: made, found, listed."""
+"""The sessions of one owner: made, found, listed, deleted."""
 
 import builtins
 import hashlib
@@ -14,7 +14,7 @@ from outlast.errors import Conflict, IdempotencyMismatch, InvalidInput, NotFound
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.ids import OwnerId, SessionId
-from outlast.sessions import profile
+from outlast.sessions import delete, profile
 from outlast.sessions.history import closed, encode
 from outlast.sessions.profile import Profile
 from outlast.sessions.services import Services
@@ -149,6 +149,18 @@ class Sessions:
             lambda connection: sessions.page(connection, self._owner_id, limit=most, before=before, wanted=wanted)
         )
         return Page([Session(self._services, row) for row in found.items], found.next)
+
+    async def delete(self, session_id: SessionId | str) -> None:
+        """Stop and cancel whatever runs in it, and remove it. From the commit on it is not there for anybody.
+
+        Returns when its rows and files are gone; if this process ends before, the next one goes on.
+        """
+        key = SessionId(session_id)
+        limits = self._services.limits.turns
+        await self._services.database.transaction(
+            lambda unit: delete.mark(unit, key, owner_id=self._owner_id, limits=limits), name="delete"
+        )
+        await self._services.deletions.finish(key)
 
     def _made_before(self, unit: Unit, key: tuple[str, str] | None, session_id: SessionId) -> SessionId | None:
         """What was made under the idempotency key; None: it is taken for the session that is made now."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from outlast.events.signals import Signals
+from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.store.database import Database
 from outlast.store.files import FileStore
@@ -22,4 +23,5 @@ class Services:
     models: frozenset[str]
     max_reader_lag: int
     typed_output: Callable[[str, Any], Any]
+    deletions: Deletions
     secrets: Secrets = field(default_factory=Secrets)

@@ -14,15 +14,15 @@ from outlast.errors import InvalidInput, NotFound
 from outlast.events.outcome import Outcome
 from outlast.events.signals import log_topic
 from outlast.events.stream import EventStream
-from outlast.events.stream import Page as LogPage
-from outlast.ids import InputId, SessionId, TurnId
+from outlast.ids import InputId, TurnId
 from outlast.sessions import history, inbox, profile, settlement, turn
 from outlast.sessions.attachments import Attachment, Context, body_of
 from outlast.sessions.history import StoredMessage
+from outlast.sessions.log_reader import log_reader
 from outlast.sessions.profile import Profile
 from outlast.sessions.services import Services
 from outlast.sessions.turn_handle import Sent, Turn, seconds_left
-from outlast.store import events, inputs, messages, paging, sessions, tasks, turns
+from outlast.store import inputs, messages, paging, sessions, tasks, turns
 from outlast.store.inputs import Input, InputKind, Mode
 from outlast.store.paging import Page
 from outlast.store.sessions import SessionRow
@@ -181,7 +181,7 @@ class Session:
     def events(self, *, after: int = 0, follow: bool = True) -> EventStream:
         """Replay from a position, then follow. Use it in `async with`."""
         return EventStream(
-            reader(self._services, self.owner_id),
+            log_reader(self._database, self.owner_id),
             self._services.signals,
             self.id,
             after=after,
@@ -335,21 +335,3 @@ def _position(given: int | str) -> int:
         return min(max(0, int(given)), 2**31 - 1)
     except ValueError as exc:
         raise InvalidInput(f"{given!r} is not a position: use the `next` of the last page, or none.") from exc
-
-
-def reader(services: Services, owner_id: str | None = None) -> Any:
-    """Pages of a session's log for a stream."""
-
-    async def read(session_id: SessionId, after: int, limit: int) -> LogPage | None:
-        def page(connection: sa.Connection) -> LogPage | None:
-            if owner_id is not None and sessions.get(connection, session_id, owner_id) is None:
-                return None
-            bounds = events.bounds(connection, session_id)
-            if bounds is None:
-                return None
-            found = events.page(connection, session_id, max(after, bounds[0] - 1), limit)
-            return LogPage(found, bounds[0], bounds[1])
-
-        return await services.database.read(page)
-
-    return read

@@ -185,12 +185,22 @@ def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: Tu
     return turn_id
 
 
+def abort(unit: Unit, session: LockedSession, *, limits: TurnLimits) -> None:
+    """End the active turn because its session is deleted: nothing comes after it, and whoever runs it must stop."""
+    row = None if session.turn_id is None else turns.get(unit.connection, session.turn_id)
+    session.set(is_held=True)
+    if row is not None:
+        why = {"stop_reason": "deleted"}
+        turns.move(unit, row.id, why, source=row.state, target=TurnState.STOPPED, attempt=row.attempt)
+        _ended(unit, session, row, TurnState.STOPPED, {"reason": "deleted", "usage": row.usage}, limits)
+        unit.signal(turn_topic(row.id))
+
+
 def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
     """Take a queued turn. None when it is no longer there to take: another worker has it, or it was stopped."""
     row = turns.get(unit.connection, turn_id)
     if row is not None and not unit.has_locked(row.session_id):
-        unit.lock(row.session_id)
-        row = turns.get(unit.connection, turn_id)
+        row = turns.get(unit.connection, turn_id) if unit.try_lock(row.session_id) else None
     if row is None or row.state is not TurnState.QUEUED:
         return None
     session = unit.lock(row.session_id)

@@ -16,6 +16,7 @@ from outlast.sessions.services import Services
 from outlast.store import events, inputs, turns
 from outlast.store.inputs import Input, InputState
 from outlast.store.spill import unpack_object
+from outlast.store.turns import TurnRow
 
 
 class Turn:
@@ -74,18 +75,20 @@ class Turn:
         return row.first_event - 1
 
     async def _add(self, fold: OutcomeFold, after: int | None) -> int:
-        """Fold what the log has of the turn after a position, from its first event if None; gives the new position."""
+        """Fold what the log has of the turn after a position, from its first event if None; gives the new position.
 
-        def page(connection: sa.Connection, after: int | None) -> tuple[int, list[Event]]:
-            if after is None:
-                row = turns.get(connection, self.id)
-                if row is None or row.session_id != self.session_id:
-                    raise NotFound("There is no such turn.", id=self.id)
-                after = row.first_event - 1
-            return after, events.page(connection, self.session_id, after)
+        If the turn is over and its end is no longer in the log, its row tells how it ended.
+        """
+
+        def page(connection: sa.Connection, after: int | None) -> tuple[TurnRow, list[Event]]:
+            row = turns.get(connection, self.id)
+            if row is None or row.session_id != self.session_id:
+                raise NotFound("There is no such turn.", id=self.id)
+            return row, events.page(connection, self.session_id, row.first_event - 1 if after is None else after)
 
         while True:
-            after, found = await self._services.database.read(partial(page, after=after))
+            row, found = await self._services.database.read(partial(page, after=after))
+            after = row.first_event - 1 if after is None else after
             for event in found:
                 after = event.number or after
                 if event.turn_id == self.id:
@@ -93,6 +96,8 @@ class Turn:
                 if event.turn_id == self.id and event.is_terminal:
                     return after
             if len(found) < events.PAGE:
+                if row.is_over:
+                    fold.end(row.state.value, row.error, row.usage)
                 return after
 
     async def _whole(self, event: Event) -> Event:
@@ -153,7 +158,10 @@ class Sent:
         return await found_in.outcome(wait=seconds_left(until))
 
     async def _input(self) -> Input:
-        read = partial(inputs.get, session_id=self._session_id, input_id=self.input.id)
+        def read(connection: sa.Connection) -> Input | None:
+            is_there = events.bounds(connection, self._session_id) is not None
+            return inputs.get(connection, self._session_id, self.input.id) if is_there else None
+
         found = await self._services.database.read(read)
         if found is None:
             raise NotFound("There is no such input.", id=self.input.id)

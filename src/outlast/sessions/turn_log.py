@@ -142,10 +142,10 @@ class TurnLog:
         batch, self._pending = self._pending, []
 
         def write(unit: Unit) -> T:
-            session = unit.lock(self.fence.session_id)
-            if not turns.holds(unit, self.fence.turn_id, self.fence.attempt):
-                raise AttemptLost("Another attempt of this turn has taken over.")
-            self._write(unit, session, batch)
+            is_there = unit.try_lock(self.fence.session_id)
+            if not is_there or not turns.holds(unit, self.fence.turn_id, self.fence.attempt):
+                raise AttemptLost("Another attempt of this turn has taken over, or its session was deleted.")
+            self._write(unit, unit.lock(self.fence.session_id), batch)
             return fn(unit)
 
         began = monotonic()

@@ -22,7 +22,9 @@ _AFTER = (
     .order_by(events.c.number)
     .limit(sa.bindparam("limit"))
 )
-_BOUNDS = sa.select(sessions.c.first_event, sessions.c.last_event).where(sessions.c.id == sa.bindparam("session"))
+_BOUNDS = sa.select(sessions.c.owner_id, sessions.c.first_event, sessions.c.last_event, sessions.c.deleted_at).where(
+    sessions.c.id == sa.bindparam("session")
+)
 
 
 def from_row(row: sa.RowMapping) -> Event:
@@ -43,10 +45,17 @@ def page(connection: sa.Connection, session_id: SessionId, after: int, limit: in
     return [cut(from_row(row), after) for row in rows.mappings()]
 
 
-def bounds(connection: sa.Connection, session_id: SessionId) -> tuple[int, int] | None:
-    """The first number that is kept and the last one given; None when there is no such session."""
+def bounds(
+    connection: sa.Connection, session_id: SessionId, *, owner_id: str | None = None, with_deleted: bool = False
+) -> tuple[int, int] | None:
+    """The first number that is kept and the last one given; None when there is no such session of this owner.
+
+    With `with_deleted` also of one that is being deleted, while it is not all gone.
+    """
     row = connection.execute(_BOUNDS, {"session": session_id}).first()
-    return None if row is None else (row.first_event, row.last_event)
+    if row is None or (owner_id is not None and row.owner_id != owner_id):
+        return None
+    return None if row.deleted_at is not None and not with_deleted else (row.first_event, row.last_event)
 
 
 def of_turn(

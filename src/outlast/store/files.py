@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import obstore
 from obstore.exceptions import BaseError
@@ -9,6 +10,8 @@ from obstore.store import LocalStore, from_url
 
 from outlast.errors import StoreUnavailable
 from outlast.ids import SessionId
+
+_BATCH = 500
 
 
 def key_of(session_id: SessionId, data: bytes) -> str:
@@ -22,7 +25,7 @@ class FileStore:
         if "://" in where:
             self._store = from_url(where)
         else:
-            self._store = LocalStore(Path(where).absolute(), mkdir=True)
+            self._store = LocalStore(Path(where).absolute(), mkdir=True, automatic_cleanup=True)
 
     async def put(self, session_id: SessionId, data: bytes) -> str:
         key = key_of(session_id, data)
@@ -31,6 +34,16 @@ class FileStore:
         except (BaseError, OSError) as exc:
             raise StoreUnavailable("The file store did not take a file; nothing was lost. Try again.") from exc
         return key
+
+    async def remove_all(self, session_id: SessionId) -> None:
+        """Everything of a session, after the rows that named it. Again is harmless."""
+        listing: Any = obstore
+        try:
+            found = [each["path"] async for batch in listing.list(self._store, f"{session_id}/") for each in batch]
+            for start in range(0, len(found), _BATCH):
+                await obstore.delete_async(self._store, found[start : start + _BATCH])
+        except (BaseError, OSError) as exc:
+            raise StoreUnavailable("The file store did not remove the files of a session. Try again.") from exc
 
     async def get(self, key: str) -> bytes:
         try:

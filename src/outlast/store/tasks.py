@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TaskId, TurnId, WorkerId
-from outlast.store.tables import tasks
+from outlast.store.tables import sessions, tasks
 from outlast.store.turns import Disposition
 from outlast.store.unit import LockedSession, Unit
 
@@ -167,7 +167,9 @@ def encode(value: Any) -> str:
     return to_json(value).decode()
 
 
-_GET = sa.select(tasks).where(tasks.c.id == sa.bindparam("id"))
+_THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
+"""A task of a session that is being deleted is no longer there."""
+_GET = sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), _THERE)
 _INSERT = sa.insert(tasks)
 _OPEN = (tasks.c.session_id == sa.bindparam("session"), tasks.c.ended_at.is_(None))
 
@@ -200,7 +202,7 @@ def page(
     limit: int = 100,
 ) -> list[Task]:
     """Newest first; `before` is the id of the last one already seen."""
-    query = sa.select(tasks)
+    query = sa.select(tasks).where(_THERE)
     if owner_id is not None:
         query = query.where(tasks.c.owner_id == owner_id)
     if session_id is not None:
@@ -223,6 +225,11 @@ _COUNT_WAKING = _COUNT_OPEN.where(tasks.c.wake == WakePolicy.ON_TERMINAL.value)
 def open_count(connection: sa.Connection, session_id: SessionId, *, waking_only: bool = False) -> int:
     query = _COUNT_WAKING if waking_only else _COUNT_OPEN
     return connection.execute(query, {"session": session_id}).scalar_one()
+
+
+def open_ids(connection: sa.Connection, session_id: SessionId) -> list[TaskId]:
+    found = connection.execute(sa.select(tasks.c.id).where(*_OPEN), {"session": session_id})
+    return [TaskId(each) for each in found.scalars()]
 
 
 def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) -> int:
@@ -301,7 +308,7 @@ def _move(names: tuple[str, ...]) -> sa.Update:
 def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
     rows = connection.execute(
         sa.select(tasks).where(
-            tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), tasks.c.worker_id != alive
+            tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), tasks.c.worker_id != alive, _THERE
         )
     )
     return [from_row(row) for row in rows.mappings()]
@@ -309,6 +316,6 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
 
 def queued(connection: sa.Connection) -> list[Task]:
     rows = connection.execute(
-        sa.select(tasks).where(tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
+        sa.select(tasks).where(tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None), _THERE)
     )
     return [from_row(row) for row in rows.mappings()]

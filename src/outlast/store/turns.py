@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId, WorkerId
-from outlast.store.tables import turns
+from outlast.store.tables import sessions, turns
 from outlast.store.unit import LockedSession, Unit
 
 
@@ -111,7 +111,9 @@ def _instant(value: int | None) -> datetime | None:
     return None if value is None else from_microseconds(value)
 
 
-_GET = sa.select(turns).where(turns.c.id == sa.bindparam("id"))
+_THERE = sa.exists().where(sessions.c.id == turns.c.session_id, sessions.c.deleted_at.is_(None))
+"""A turn of a session that is being deleted is no longer there."""
+_GET = sa.select(turns).where(turns.c.id == sa.bindparam("id"), _THERE)
 _INSERT = sa.insert(turns)
 _FENCE = sa.select(turns.c.attempt, turns.c.state, turns.c.stop_requested_at).where(turns.c.id == sa.bindparam("id"))
 
@@ -243,7 +245,7 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[TurnRow]
     """Turns whose worker is not this one: on one machine, those workers are dead."""
     rows = connection.execute(
         sa.select(turns).where(
-            turns.c.state == TurnState.RUNNING.value, turns.c.ended_at.is_(None), turns.c.worker_id != alive
+            turns.c.state == TurnState.RUNNING.value, turns.c.ended_at.is_(None), turns.c.worker_id != alive, _THERE
         )
     )
     return [from_row(row) for row in rows.mappings()]

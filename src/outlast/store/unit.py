@@ -116,7 +116,7 @@ class Unit:
     def lock(self, session_id: SessionId, *, owner_id: str | None = None) -> LockedSession:
         """Lock the session first, before anything is read in order to decide.
 
-        Another owner's id and an unknown id raise the same `NotFound`.
+        Another owner's id, an unknown id and that of a deleted session raise the same `NotFound`.
         """
         session = self._locked.get(session_id)
         if session is None:
@@ -128,6 +128,14 @@ class Unit:
         elif owner_id is not None and session.owner_id != owner_id:
             raise NotFound("There is no such session.", id=session_id)
         return session
+
+    def try_lock(self, session_id: SessionId) -> bool:
+        """For work that may find its session deleted: then there is nothing left to do."""
+        try:
+            self.lock(session_id)
+        except NotFound:
+            return False
+        return True
 
     def has_locked(self, session_id: SessionId) -> bool:
         return session_id in self._locked
@@ -182,7 +190,11 @@ class Unit:
         self.connection.exec_driver_sql(_insert_feed(self.connection.dialect), self._fed)
 
 
-_LOCK = sa.select(tables.sessions).where(tables.sessions.c.id == sa.bindparam("id")).with_for_update()
+_LOCK = (
+    sa.select(tables.sessions)
+    .where(tables.sessions.c.id == sa.bindparam("id"), tables.sessions.c.deleted_at.is_(None))
+    .with_for_update()
+)
 _LOCK_OWNED = _LOCK.where(tables.sessions.c.owner_id == sa.bindparam("owner"))
 _LOCK_OWNER = sa.text("SELECT pg_advisory_xact_lock(CAST(:what AS integer), CAST(:owner AS integer))")
 _FEED_COLUMNS = ("owner_id", "session_id", "event", "type", "at")

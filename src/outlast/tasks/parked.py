@@ -240,7 +240,7 @@ class ParkedCalls:
             result = None
             if viewed is not None:
                 result = viewed.value
-                if viewed.file is not None:
+                if viewed.file is not None and tasks.get(unit.connection, task_id) is not None:
                     outputs.keep_result(
                         unit, call.session_id, call.call_id, file=viewed.file, characters=viewed.characters
                     )

@@ -185,7 +185,8 @@ def _locked(unit: Unit, task_id: TaskId) -> Task | None:
     found = tasks.get(unit.connection, task_id)
     if found is None or unit.has_locked(found.session_id):
         return found
-    unit.lock(found.session_id)
+    if not unit.try_lock(found.session_id):
+        return None
     return found if unit.is_serial else tasks.get(unit.connection, task_id)
 
 

@@ -1,0 +1,87 @@
+"""Deleting a session: gone for everybody at once, then its rows are removed, then its files.
+
+The mark on the session's row is what is committed first and removed last: whoever dies in between leaves it
+there, and the next process goes on.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from outlast.events.event import Draft
+from outlast.events.signals import input_topic, task_topic
+from outlast.events.types import EventType
+from outlast.ids import SessionId
+from outlast.sessions import turn
+from outlast.sessions.turn import TurnLimits
+from outlast.store import deleted, inputs, tasks
+from outlast.store.database import Database, persistently
+from outlast.store.files import FileStore
+from outlast.store.unit import Unit
+
+log = structlog.get_logger("outlast.sessions")
+
+
+def mark(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits) -> None:
+    """From this commit on the session is not there. Its turn has ended; what runs of its tasks finds them gone."""
+    session = unit.lock(session_id, owner_id=owner_id)
+    turn.abort(unit, session, limits=limits)
+    for task_id in tasks.open_ids(unit.connection, session_id):
+        unit.signal(task_topic(task_id))
+    for each in inputs.waiting(unit.connection, session_id):
+        unit.signal(input_topic(each.id))
+    unit.append(session_id, [Draft(EventType.SESSION_DELETED, {})])
+    session.set(deleted_at=unit.now_us, external_id=None)
+
+
+class Deletions:
+    """Removes what is marked. Owned by the runtime; a deletion goes on when whoever asked for it has left."""
+
+    def __init__(self, database: Database, files: FileStore) -> None:
+        self._database = database
+        self._files = files
+        self._running: dict[SessionId, asyncio.Task[None]] = {}
+
+    async def start(self) -> None:
+        """Go on with what an earlier process left."""
+        for session_id in await self._database.read(deleted.marked):
+            self._begin(session_id)
+
+    async def finish(self, session_id: SessionId) -> None:
+        """Remove a marked session; returns when nothing is left of it."""
+        await asyncio.shield(self._begin(session_id))
+
+    async def close(self) -> None:
+        """Leave the rest to the next start."""
+        running = set(self._running.values())
+        for each in running:
+            each.cancel()
+        if running:
+            await asyncio.wait(running)
+
+    def _begin(self, session_id: SessionId) -> asyncio.Task[None]:
+        running = self._running.get(session_id)
+        if running is None:
+            running = self._running[session_id] = asyncio.create_task(
+                self._remove(session_id), name=f"delete {session_id}"
+            )
+            running.add_done_callback(lambda done: self._over(session_id, done))
+        return running
+
+    def _over(self, session_id: SessionId, done: asyncio.Task[None]) -> None:
+        self._running.pop(session_id, None)
+        exc = None if done.cancelled() else done.exception()
+        if exc is not None:
+            log.error("a session is not all removed: the next start goes on", session_id=session_id, exc_info=exc)
+
+    async def _remove(self, session_id: SessionId) -> None:
+        """In small transactions, so that nobody waits long for the writer."""
+        is_done = False
+        while not is_done:
+            is_done = await self._commit("delete.rows", lambda unit: deleted.remove_some(unit, session_id))
+        await persistently(lambda: self._files.remove_all(session_id))
+        await self._commit("delete.session", lambda unit: deleted.remove_last(unit, session_id))
+
+    async def _commit(self, name: str, fn: Callable[[Unit], bool]) -> bool:
+        return await persistently(lambda: self._database.transaction(fn, name=name))

@@ -1,0 +1,36 @@
+"""Sessions marked as deleted, and the removal of their rows: bit by bit, the session's own row last."""
+
+import sqlalchemy as sa
+
+from outlast.ids import SessionId
+from outlast.store.tables import events, feed, inputs, messages, outputs, results, sessions, tasks, turns
+from outlast.store.unit import Unit
+
+_BATCH = 5_000
+
+
+def marked(connection: sa.Connection) -> list[SessionId]:
+    found = connection.execute(sa.select(sessions.c.id).where(sessions.c.deleted_at.is_not(None)))
+    return [SessionId(each) for each in found.scalars()]
+
+
+def remove_some(unit: Unit, session_id: SessionId) -> bool:
+    """Remove some of the rows of a marked session. True when only its own row is left."""
+    first = unit.connection.execute(
+        sa.select(sa.func.min(events.c.number)).where(events.c.session_id == session_id)
+    ).scalar_one()
+    if first is not None:
+        some = (events.c.session_id == session_id, events.c.number < first + _BATCH)
+        unit.connection.execute(sa.delete(events).where(*some))
+        return False
+    for table in (messages, outputs, results, inputs, tasks, turns):
+        unit.connection.execute(sa.delete(table).where(table.c.session_id == session_id))
+    # What the owner's feed says of events that are gone; that the session was deleted stays.
+    unit.connection.execute(sa.delete(feed).where(feed.c.session_id == session_id, feed.c.event.is_not(None)))
+    return True
+
+
+def remove_last(unit: Unit, session_id: SessionId) -> bool:
+    """The mark itself, when the files are gone too; rows that came late go with it."""
+    marked_row = (sessions.c.id == session_id, sessions.c.deleted_at.is_not(None))
+    return unit.connection.execute(sa.delete(sessions).where(*marked_row)).rowcount == 1
