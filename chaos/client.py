@@ -49,6 +49,7 @@ _PLANS_FOR = {
     "settle": ["survey+scan"],
     "wake": ["survey"],
     "withdraw": ["survey+scan", "check"],
+    "settle_task": ["vigil"],
     "task.claim": ["scan", "slow", "scan"],
 }
 """What is asked for when a worker is to die at a place; at times other steps follow."""
@@ -98,6 +99,8 @@ class Client:
         flow = self.chance.choice(_FLOWS)
         if self.chance.random() < 0.6:
             flow = _LEADS_TO.get(wanted, flow)
+        if self.reader.unknown_tasks and (wanted == "settle_task" or self.chance.random() < 0.3):
+            await self._settle(self.reader.unknown_tasks.pop())
         await self._send("steer", self._steps(["vigil"] if flow == "cancel" else _PLANS_FOR.get(wanted, [])))
         if flow != "many":
             await _within(1.0, self.reader.running)
@@ -137,6 +140,9 @@ class Client:
         if self.reader.open_tasks:
             task_id = self.chance.choice(sorted(self.reader.open_tasks))
             await self._ask("cancel", token=task_id, task=task_id)
+
+    async def _settle(self, task_id: str) -> None:
+        await self._ask("settle_task", token=task_id, task=task_id)
 
     async def _send(self, mode: str, steps: Sequence[str]) -> None:
         token = self._token("m")

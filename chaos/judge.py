@@ -87,6 +87,8 @@ def _inputs(session: SessionRows) -> Iterator[tuple[str, str]]:
         if told[token] > 1:
             yield ("double_wakes" if row["kind"] == "wake" else "repeated", f"{token} was told {told[token]} times")
         sign = wake_of(row["task_id"]) if row["task_id"] else f"[{token}:"
+        if row["kind"] == "settlement":
+            sign = row["text"].partition("(")[0]
         if row["state"] == "delivered" and sign not in places.get(row["message"], ""):
             yield "lost", f"{sign} is not in message {row['message']}"
         if row["state"] == "waiting" and not session.is_held:

@@ -22,6 +22,8 @@ class Reader:
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     parked: asyncio.Event = field(default_factory=asyncio.Event)
     open_tasks: set[str] = field(default_factory=set[str])
+    unknown_tasks: list[str] = field(default_factory=list[str])
+    """Those that were interrupted: whether they took effect, a person may say."""
 
     def __post_init__(self) -> None:
         self.position = self.after
@@ -41,7 +43,10 @@ class Reader:
             self.open_tasks.add(event[3]["task"]["id"])
             self.parked.set()
         elif type_ == "task.ended":
-            self.open_tasks.discard(event[3]["task"]["id"])
+            task = event[3]["task"]
+            self.open_tasks.discard(task["id"])
+            if task["error"] is not None and task["error"]["kind"] == "interrupted":
+                self.unknown_tasks.append(task["id"])
             if not self.open_tasks:
                 self.parked.clear()
 

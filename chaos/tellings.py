@@ -7,7 +7,7 @@ from typing import Any
 
 from chaos.evidence import Row, SessionRows
 from chaos.ledger import Entry
-from chaos.words import CHECK, MAY_RUN_AGAIN, VIGIL_SECONDS, wake_of
+from chaos.words import CHECK, MAY_RUN_AGAIN, VIGIL_SECONDS, settlement_of, wake_of
 
 Found = Iterator[tuple[str, str]]
 
@@ -71,16 +71,13 @@ def _truth(row: Row, lines: Sequence[Entry]) -> Found:
 
 
 def _told_once(session: SessionRows, row: Row, checks: Sequence[tuple[int, Row]]) -> Found:
-    """Without being asked, the end is told once; and not at all when the model has already looked."""
+    """Without being asked, the end is told once; not at all when the model has looked, or a person has spoken."""
     task_id = row["id"]
     wakes = [each for each in session.inputs if each["task_id"] == task_id]
-    prompts = [
-        (message["position"], str(part["content"]))
-        for message in session.messages
-        for part in message["parts"]
-        if part["part_kind"] == "user-prompt"
-    ]
-    told_at = [position for position, text in prompts for _ in range(text.count(wake_of(task_id)))]
+    told_at = _prompts_with(wake_of(task_id), session)
+    settled_at = _prompts_with(settlement_of(task_id), session)
+    is_settled = "settled" in json.loads(row["metadata"])
+    yield from _settled_once(session, task_id, settled_at, is_settled=is_settled)
     if len(told_at) > 1 or len(wakes) > 1:
         yield "double_wakes", f"the end of {task_id} was told {len(told_at)} times, in {len(wakes)} inputs"
     if row["wake"] == "silent":
@@ -89,15 +86,36 @@ def _told_once(session: SessionRows, row: Row, checks: Sequence[tuple[int, Row]]
     elif not told_at:
         is_kept = session.is_held and any(each["state"] == "waiting" for each in wakes)
         was_withdrawn = any(each["state"] == "withdrawn" for each in wakes)
-        if not is_kept and not (was_withdrawn and checks):
+        if not is_kept and not (was_withdrawn and (checks or is_settled)):
             yield "lost", f"the wake of {task_id}"
-    elif any(position < told_at[0] for position, _ in checks):
-        yield "double_wakes", f"the end of {task_id} was told by {CHECK}, and then by a wake"
+    elif any(position < told_at[0] for position in (*settled_at, *(position for position, _ in checks))):
+        yield "double_wakes", f"the end of {task_id} was told by {CHECK} or settled, and then told by a wake"
     for _, entry in checks:
         result = None if row["result"] is None else json.loads(row["result"])
         error = None if row["error"] is None else json.loads(row["error"])
         if (entry["state"], entry.get("result"), entry.get("error")) != (row["state"], result, error):
             yield "untold", f"{CHECK} told of {task_id} as {entry}, but it is {row['state']}"
+
+
+def _settled_once(session: SessionRows, task_id: str, settled_at: Sequence[int], *, is_settled: bool) -> Found:
+    """What a person said of a task is told once, like any input."""
+    sign = settlement_of(task_id)
+    waits = any(each["state"] == "waiting" and str(each["text"]).startswith(sign) for each in session.inputs)
+    if len(settled_at) > 1 or (settled_at and not is_settled):
+        yield "repeated", f"the word about {task_id} was told {len(settled_at)} times, settled: {is_settled}"
+    if is_settled and not settled_at and not (waits and session.is_held):
+        yield "lost", f"the word about {task_id}"
+
+
+def _prompts_with(sign: str, session: SessionRows) -> list[int]:
+    """The position of each user message that holds these words, as often as it does."""
+    return [
+        message["position"]
+        for message in session.messages
+        for part in message["parts"]
+        if part["part_kind"] == "user-prompt"
+        for _ in range(str(part["content"]).count(sign))
+    ]
 
 
 def _ends_in_checks(session: SessionRows) -> dict[str, list[tuple[int, dict[str, Any]]]]:

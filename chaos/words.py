@@ -54,6 +54,11 @@ def wake_of(task_id: str) -> str:
     return f"Background task {task_id} ("
 
 
+def settlement_of(task_id: str) -> str:
+    """How the word of a person about a task begins."""
+    return f"Ada says of task {task_id} ("
+
+
 def result_of(call_id: str) -> str:
     """What a tool returns once its effect is in the ledger."""
     return f"{call_id} took effect"

@@ -158,6 +158,7 @@ class Service:
             "resume": self._resume,
             "retry": self._retry,
             "cancel": self._cancel,
+            "settle_task": self._settle_task,
             "follow": self._follow,
             "look": self._look,
         }
@@ -209,6 +210,9 @@ class Service:
 
     async def _cancel(self, command: Json) -> str:
         return (await self.runtime.tasks.cancel(command["task"], wait=5.0)).state.value
+
+    async def _settle_task(self, command: Json) -> str:
+        return (await self.runtime.tasks.settle(command["task"], "worked", by="Ada")).state.value
 
     async def _follow(self, command: Json) -> None:
         session = await self._session(command)

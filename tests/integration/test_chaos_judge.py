@@ -10,7 +10,7 @@ import pytest
 from chaos.evidence import Evidence, LogEvent, Row, SessionRows
 from chaos.judge import judge, seen
 from chaos.ledger import Entry
-from chaos.words import wake_of
+from chaos.words import settlement_of, wake_of
 
 INTERRUPTED = {"kind": "interrupted", "message": "It may or may not have taken effect."}
 DEATH = 500
@@ -36,6 +36,7 @@ def prompt(text: str) -> Row:
 
 CHECKED = {"tasks": [{"task_id": "k1", "state": "succeeded", "result": "m1.0.0 took effect"}]}
 WAKE = f"{wake_of('k2')}vigil) failed. Error (interrupted): It may or may not have taken effect."
+WORD = f"{settlement_of('k2')}vigil), whose effect was unknown: worked."
 UNKNOWN = "This call was running when its process ended. It may or may not have taken effect."
 RETURNS = [
     returned("m1.0.0", "survey", handle("k1")),
@@ -69,12 +70,20 @@ def messages() -> list[Row]:
 
 def task(task_id: str, call_id: str, tool: str, state: str, ended_at: int, **values: Any) -> Row:
     row = {"id": task_id, "call_id": call_id, "tool": tool, "state": state, "ended_at": ended_at, "attempt": 1}
-    return {**row, "result": None, "error": None, "cancel_requested_at": None, "wake": "on_terminal", **values}
+    return {
+        **row,
+        "result": None,
+        "error": None,
+        "cancel_requested_at": None,
+        "wake": "on_terminal",
+        "metadata": "{}",
+        **values,
+    }
 
 
 def given(input_id: str, state: str, message: int | None, **values: Any) -> Row:
     row = {"id": input_id, "state": state, "message": message, "kind": "wake", "task_id": None}
-    return {**row, "idempotency_key": None, **values}
+    return {**row, "text": "", "idempotency_key": None, **values}
 
 
 def log() -> list[LogEvent]:
@@ -171,6 +180,39 @@ def _wake_never_made(found: Evidence) -> None:
     del session.messages[7]
 
 
+def _settle(found: Evidence, *, told: int) -> None:
+    """A person speaks before the wake of k2 is told: it is withdrawn."""
+    session = found.sessions["s"]
+    session.tasks[1]["metadata"] = json.dumps({"settled": {"verdict": "worked"}})
+    session.inputs[2] |= {"state": "withdrawn", "message": None}
+    session.inputs.append(given("i4", "delivered", 8, kind="settlement", text=WORD))
+    session.messages[7]["parts"] = [prompt(WORD) for _ in range(told)]
+    delivery = next(each for each in session.events if each.data.get("input_id") == "i3")
+    delivery.data["input_id"] = found.readers[0]["events"][delivery.number - 1][3]["input_id"] = "i4"
+
+
+def test_an_end_that_a_person_settled_needs_no_wake() -> None:
+    """P3: the word of the person is the news."""
+    found = sound()
+    _settle(found, told=1)
+    assert list(judge(found)) == []
+
+
+def _settled_and_never_told(found: Evidence) -> None:
+    _settle(found, told=0)
+
+
+def _settled_and_told_twice(found: Evidence) -> None:
+    _settle(found, told=2)
+
+
+def _settled_and_then_told_by_a_wake(found: Evidence) -> None:
+    _settle(found, told=1)
+    session = found.sessions["s"]
+    session.inputs[2]["state"] = "waiting"
+    session.messages[8]["parts"].append(prompt(WAKE))
+
+
 def _check_told_a_lie(found: Evidence) -> None:
     found.sessions["s"].messages[4]["parts"][0]["content"]["tasks"][0]["result"] = "nothing"
 
@@ -238,6 +280,9 @@ def _reader_hangs(found: Evidence) -> None:
         (_two_wakes, "double_wakes"),
         (_withdrawn_and_never_told, "lost"),
         (_wake_never_made, "lost"),
+        (_settled_and_never_told, "lost"),
+        (_settled_and_told_twice, "repeated"),
+        (_settled_and_then_told_by_a_wake, "double_wakes"),
         (_check_told_a_lie, "untold"),
         (_in_flight_told_as_failed, "untold"),
         (_in_flight_told_as_cancelled, "untold"),
