@@ -184,8 +184,8 @@ ONE_RUNNER = (
         (
             Edit(
                 "src/outlast/sessions/turn_log.py",
-                "            if not turns.holds(unit, self.fence.turn_id, self.fence.attempt):\n",
-                "            if False:\n",
+                "            if not is_there or not turns.holds(unit, self.fence.turn_id, self.fence.attempt):\n",
+                "            if not is_there:\n",
             ),
         ),
         Test("tests/integration/test_promises.py::test_a_superseded_attempt_writes_nothing_more"),
