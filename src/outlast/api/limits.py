@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outlast.api.problems import BodyTooLarge, response_of
@@ -27,27 +28,17 @@ class BodyLimit:
             await response_of(self._error())(scope, receive, send)
             return
         received = 0
-        has_started = False
 
         async def counted() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
             if received > self._max_bytes:
-                raise self._error()
+                # The framework reads bodies, and lets only its own kind of error through.
+                raise HTTPException(413, str(self._error()))
             return message
 
-        async def sending(message: Message) -> None:
-            nonlocal has_started
-            has_started = True
-            await send(message)
-
-        try:
-            await self._app(scope, counted, sending)
-        except BodyTooLarge as exc:
-            if has_started:
-                raise
-            await response_of(exc)(scope, receive, send)
+        await self._app(scope, counted, send)
 
     def _error(self) -> BodyTooLarge:
         return BodyTooLarge(f"At most {self._max_bytes} bytes are read: send less, or in several requests.")

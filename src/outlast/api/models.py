@@ -28,7 +28,7 @@ INPUT_ID = "inp_01jy8fk8m1n3p5r7t9v1x3z5bd"
 class Body(BaseModel):
     """What a client sends: nothing unknown, so that a misspelt name is told and not ignored."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class Answer(BaseModel):

@@ -35,7 +35,7 @@ STATUS: Mapping[str, int] = {
     "limit_reached": 429,
     "store_unavailable": 503,
 }
-_CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 406: "not_acceptable"}
+_CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 406: "not_acceptable", 413: "body_too_large"}
 _TITLES = {
     "invalid_input": "The request cannot be accepted",
     "malformed": "The request cannot be read",

@@ -69,6 +69,12 @@ async def change_session(session: OwnSession, body: SessionChange) -> SessionAns
     return SessionAnswer.of(session)
 
 
+@router.delete("/{session_id}", status_code=204, responses=FOUND)
+async def delete_session(sessions: OwnSessions, session_id: str) -> None:
+    """Stop and cancel everything of it, end its readers, and remove it with its files."""
+    await sessions.delete(session_id)
+
+
 def _object(text: str) -> dict[str, Any]:
     try:
         found: Any = from_json(text)

@@ -1,0 +1,231 @@
+"""Not yours is not there: every route, with another owner's ids, without credentials, with too little (P7, G1, G2)."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import pytest
+
+from outlast import ids
+from tests.support.checkpoint import Checkpoint
+from tests.support.obedient import obedient, survey_tool
+from tests.support.runtime import Runtime
+from tests.support.server import Served, serving
+
+OPEN = {"healthz", "readyz", "login"}
+"""What anybody may ask: whether the server lives, and to be let in with a token."""
+
+
+@dataclass
+class World:
+    """A server with a session of Ada's, and Ben, who owns nothing."""
+
+    server: Served
+    ada: httpx2.AsyncClient
+    ben: httpx2.AsyncClient
+    admin: httpx2.AsyncClient
+    ids: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def say(self, words: str, **more: Any) -> dict[str, Any]:
+        path = f"/v1/sessions/{self.ids['session_id']}/messages"
+        return (await self.ada.post(path, json={"text": words, **more})).json()
+
+    async def result(self) -> dict[str, Any]:
+        path = f"/v1/sessions/{self.ids['session_id']}/result"
+        return (await self.ada.get(path, params={"wait": 10})).json()
+
+
+async def a_session(world: World) -> None:
+    """One turn that ended."""
+    world.ids["session_id"] = (await world.ada.post("/v1/sessions", json={})).json()["id"]
+    await world.say("hello")
+    assert (await world.result())["state"] == "completed"
+
+
+async def a_failed_turn(world: World) -> None:
+    await a_session(world)
+    await world.say("break")
+    assert (await world.result())["state"] == "failed"
+
+
+async def a_waiting_message(world: World) -> None:
+    await a_session(world)
+    await world.say("wait")
+    world.ids["input_id"] = (await world.say("later", when_busy="queue"))["input_id"]
+
+
+async def a_task(world: World) -> None:
+    await a_session(world)
+    await world.say("survey")
+    await world.result()
+    world.ids["task_id"] = (await world.ada.get("/v1/tasks")).json()["items"][0]["id"]
+
+
+async def a_key(world: World) -> None:
+    made = await world.admin.post("/v1/keys", json={"owner_id": "ada", "name": "spare"})
+    world.ids["key_id"] = made.json()["id"]
+
+
+async def a_call(world: World) -> None:
+    await a_session(world)
+    world.ids["call_id"] = "call_1"
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a route is called so that its owner gets through.
+
+    `status`: the route's own answer where that is not a 2xx; it is never what a stranger gets.
+    """
+
+    body: Any = None
+    before: Callable[[World], Awaitable[None]] = a_session
+    params: dict[str, str] = field(default_factory=dict[str, str])
+    status: int | None = None
+    is_admin: bool = False
+
+
+USES: dict[str, Use] = {
+    "make_link": Use(),
+    "logout": Use(),
+    "create_session": Use({}),
+    "list_sessions": Use(),
+    "import_session": Use({"format": "outlast.session/1", "messages": []}),
+    "get_session": Use(),
+    "change_session": Use({"title": "Oslo"}),
+    "delete_session": Use(),
+    "fork_session": Use({}),
+    "export_session": Use(),
+    "send_message": Use({"text": "hi"}),
+    "list_messages": Use(),
+    "list_inbox": Use(),
+    "get_input": Use(before=a_waiting_message),
+    "edit_input": Use({"text": "better"}, before=a_waiting_message),
+    "remove_input": Use(before=a_waiting_message),
+    "get_result": Use(),
+    "stop": Use({}),
+    "resume": Use(),
+    "retry": Use(before=a_failed_turn),
+    "regenerate": Use(),
+    "settle_call": Use({"verdict": "worked"}, before=a_call, status=404),
+    "session_events": Use(),
+    "owner_events": Use(params={"sessions": "{session_id}"}),
+    "list_tasks": Use(),
+    "get_task": Use(before=a_task),
+    "cancel_task": Use({}, before=a_task),
+    "settle_task": Use({"verdict": "worked"}, before=a_task, status=409),
+    "reply_to_task": Use({"reply": "yes"}, before=a_task, status=409),
+    "task_output": Use(before=a_task),
+    "list_agents": Use(),
+    "list_tools": Use(),
+    "get_usage": Use(),
+    "make_key": Use({"owner_id": "ben", "name": "one more"}, is_admin=True),
+    "list_keys": Use(is_admin=True),
+    "revoke_key": Use(before=a_key, is_admin=True),
+}
+UNKNOWN = {
+    "session_id": str(ids.session_id()),
+    "input_id": str(ids.input_id()),
+    "task_id": str(ids.task_id()),
+    "call_id": "call_1",
+    "key_id": str(ids.key_id()),
+}
+
+
+@asynccontextmanager
+async def a_world(runtime: Runtime) -> AsyncGenerator[World]:
+    here = Checkpoint()
+    async with serving(runtime(obedient(here), tools=[survey_tool(here)])) as server:
+        ada, ben = await server.client("ada"), await server.client("ben")
+        yield World(server, ada, ben, await server.client("root", role="admin"))
+        here.open()
+
+
+async def operations(server: Served) -> dict[str, tuple[str, str]]:
+    """Method and path by name, from the OpenAPI that the server publishes."""
+    async with httpx2.AsyncClient(base_url=server.url) as client:
+        paths = (await client.get("/openapi.json")).json()["paths"]
+    return {each["operationId"]: (method.upper(), path) for path, by in paths.items() for method, each in by.items()}
+
+
+async def test_every_route_is_known_to_these_tests(runtime: Runtime) -> None:
+    """G2: whoever adds a route says here how its owner uses it."""
+    async with a_world(runtime) as world:
+        assert set(await operations(world.server)) == set(USES) | OPEN
+
+
+@pytest.mark.parametrize("name", USES)
+async def test_only_its_owner_sees_it(runtime: Runtime, name: str) -> None:
+    """P7, G2: the owner gets through with the id; another owner gets, byte for byte, what an unknown id gets."""
+    use = USES[name]
+    async with a_world(runtime) as world:
+        method, path = (await operations(world.server))[name]
+        await use.before(world)
+
+        async def ask(client: httpx2.AsyncClient, known: dict[str, str]) -> httpx2.Response:
+            params = {key: value.format(**known) for key, value in use.params.items()}
+            return await client.request(method, path.format(**known), json=use.body, params=params)
+
+        names_something = "{" in path or bool(use.params)
+        stranger = world.ada if use.is_admin else world.ben
+        if names_something:
+            unknown = await ask(stranger, UNKNOWN)
+            assert unknown.status_code == (403 if use.is_admin else 404)
+            before = await ask(stranger, world.ids)
+            assert (before.status_code, before.content) == (unknown.status_code, unknown.content)
+        own = await ask(world.admin if use.is_admin else world.ada, world.ids)
+        if use.status is None:
+            assert own.is_success, own.text
+        else:
+            assert own.status_code == use.status, own.text
+        if names_something:
+            after = await ask(stranger, world.ids)
+            assert (after.status_code, after.content) == (unknown.status_code, unknown.content)
+            assert dict(after.headers) | {"date": ""} == dict(unknown.headers) | {"date": ""}
+
+
+async def test_nobody_gets_in_without_credentials(runtime: Runtime) -> None:
+    """G1: every route, without a key and with a wrong one: 401, and nothing else is told."""
+    async with a_world(runtime) as world:
+        wrong = f"olk_{'0' * 26}_{'0' * 64}"
+        for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": f"Bearer {wrong}"}):
+            stranger = world.server.with_headers(headers)
+            for name, (method, path) in (await operations(world.server)).items():
+                if name not in OPEN:
+                    answer = await stranger.request(method, path.format(**UNKNOWN), json=USES[name].body)
+                    assert (name, answer.status_code, answer.json()["code"]) == (name, 401, "unauthenticated")
+
+
+async def test_a_key_that_may_only_read_changes_nothing(runtime: Runtime) -> None:
+    """G1: scopes: 403 on every route that changes something, whatever the id."""
+    async with a_world(runtime) as world:
+        reader = await world.server.client("ada", scope="read")
+        for name, (method, path) in (await operations(world.server)).items():
+            if name not in OPEN and method != "GET":
+                answer = await reader.request(method, path.format(**UNKNOWN), json=USES[name].body)
+                assert (name, answer.status_code, answer.json()["code"]) == (name, 403, "forbidden")
+
+
+async def test_another_owner_lists_nothing(runtime: Runtime) -> None:
+    """P7: lists and feeds are an owner's own."""
+    async with a_world(runtime) as world:
+        await a_task(world)
+        for path in ("/v1/sessions", "/v1/tasks", "/v1/events"):
+            assert (await world.ada.get(path)).json()["items"]
+            assert (await world.ben.get(path)).json()["items"] == []
+        foreign = await world.ben.get("/v1/tasks", params={"session": world.ids["session_id"]})
+        unknown = await world.ben.get("/v1/tasks", params={"session": UNKNOWN["session_id"]})
+        assert foreign.content == unknown.content
+
+
+async def test_a_revoked_key_opens_nothing(runtime: Runtime) -> None:
+    """G1: revocable at once."""
+    async with a_world(runtime) as world:
+        made = (await world.admin.post("/v1/keys", json={"owner_id": "ada", "name": "spare"})).json()
+        spare = world.server.with_headers({"Authorization": f"Bearer {made['key']}"})
+        assert (await spare.get("/v1/sessions")).status_code == 200
+        assert (await world.admin.delete(f"/v1/keys/{made['id']}")).status_code == 204
+        assert (await spare.get("/v1/sessions")).status_code == 401
+        assert made["key"] not in (await world.admin.get("/v1/keys")).text
