@@ -93,7 +93,7 @@ async def test_a_token_that_proves_nothing_is_refused(runtime: Runtime, claims: 
 
 async def test_an_unsigned_token_is_refused(runtime: Runtime) -> None:
     async with an_issuer() as issuer, serving(runtime(jwks_url=issuer.url)) as server:
-        unsigned = jwt.encode({"sub": "ada", "exp": time.time() + 60}, None, algorithm="none")
+        unsigned = jwt.encode({"sub": "ada", "exp": time.time() + 60}, "", algorithm="none")
         assert (await server.with_headers(bearing(unsigned)).get("/v1/sessions")).status_code == 401
 
 

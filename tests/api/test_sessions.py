@@ -45,6 +45,16 @@ async def test_only_what_is_named_changes(runtime: Runtime) -> None:
         assert (await ada.get("/v1/sessions")).json()["items"] == []
 
 
+async def test_a_deleted_session_is_gone_for_everyone(runtime: Runtime) -> None:
+    """D10: delete ends readers and removes everything."""
+    async with serving(runtime()) as server:
+        ada = await server.client()
+        session_id = (await ada.post("/v1/sessions", json={})).json()["id"]
+        assert (await ada.delete(f"/v1/sessions/{session_id}")).status_code == 204
+        assert (await ada.get(f"/v1/sessions/{session_id}")).status_code == 404
+        assert (await ada.delete(f"/v1/sessions/{session_id}")).status_code == 404
+
+
 async def test_the_same_key_makes_one_session(runtime: Runtime) -> None:
     """D2: an idempotency key on every POST that creates."""
     async with serving(runtime()) as server:
