@@ -198,3 +198,16 @@ async def test_an_outcome_can_be_told_from_what_is_left(database: Database) -> N
     await append(database, session_id, *part("1.1.0", "a", "b", "c"), Draft(EventType.TURN_COMPLETED, {}, TURN))
     await database.transaction(lambda unit: events.trim(unit, session_id, before=3), name="trim")
     assert fold_outcome(TURN, await stored_events(database, session_id)).state == "completed"
+
+
+async def test_the_end_of_the_turn_before_is_found(database: Database) -> None:
+    """A reader of one turn begins after the end of the turn before it, however that ended."""
+    session_id = await new_session(database)
+    ends = (EventType.TURN_COMPLETED, EventType.TURN_FAILED, EventType.TURN_STOPPED)
+    for each in ends:
+        await append(database, session_id, note("work"), Draft(each, {}, TURN), note("news"))
+    found = [
+        await database.read(lambda connection, before=before: events.last_end(connection, session_id, before=before))
+        for before in range(1, 11)
+    ]
+    assert found == [None, None, 2, 2, 2, 5, 5, 5, 8, 8]

@@ -247,3 +247,24 @@ async def test_everything_of_another_owner_is_unknown(database: Database) -> Non
         assert answers[0] == answers[1], name
     waiting = await database.read(lambda connection: inputs.waiting(connection, session_id))
     assert [each.text for each in waiting] == ["hello"], "and nothing was changed"
+
+
+async def test_the_next_turn_of_a_session_is_found(database: Database) -> None:
+    """A client that names the last answer it has gets the one after it, never one of another session."""
+    session_id, other_id = await new_session(database), await new_session(database)
+
+    def start(unit: Unit, session_id: SessionId) -> TurnId:
+        turn_id = turn.start(unit, unit.lock(session_id), Origin.USER, limits=TurnLimits())
+        turn.request_stop(unit, session_id, owner_id=OWNER, limits=TurnLimits())
+        return turn_id
+
+    made = [await database.transaction(lambda unit: start(unit, session_id), name="start") for _ in range(3)]
+    await database.transaction(lambda unit: start(unit, other_id), name="start")
+
+    async def after(turn_id: TurnId) -> TurnId | None:
+        row = await database.read(lambda connection: turns.get(connection, turn_id))
+        assert row is not None
+        found = await database.read(lambda connection: turns.next_of(connection, session_id, after=row.first_event))
+        return None if found is None else found.id
+
+    assert [await after(turn_id) for turn_id in made] == [made[1], made[2], None]

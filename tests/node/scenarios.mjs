@@ -222,6 +222,8 @@ const scenarios = {
     assert.equal(chat.answers.length, 2, "a wake is a new message");
     assert.equal(textOf(chat.answers[1]), "The survey is done.");
     assert.equal(partsOf(chat.answers[1], "data-wake")[0].data.task_id, task.id);
+    const [ended] = partsOf(chat.answers[1], "data-task");
+    assert.deepEqual([ended.id, ended.data.state], [task.id, "succeeded"]);
     assert.deepEqual(chat.answers[0], before, "a call has one output");
   },
 

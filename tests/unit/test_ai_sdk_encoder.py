@@ -120,6 +120,18 @@ def test_a_parked_call_has_one_output_and_its_news_are_data() -> None:
     assert [each["data"]["state"] for each in news] == ["running", "running", "succeeded"]
 
 
+def test_a_message_begins_with_the_news_since_the_last_one() -> None:
+    """A task that ended between two turns is told in the next message, once, as it is then."""
+    between = [
+        ("task.changed", {"task": {**TASK, "progress": {"done": 1}}}),
+        ("task.ended", {"task": {**TASK, "state": "failed"}}),
+    ]
+    found = chunks([*events(*between, turn_id=TurnId("trn_0")), *events(QUEUED, COMPLETED)])
+    assert [each["type"] for each in found[:3]] == ["start", "data-task", "message-metadata"]
+    assert found[0]["messageMetadata"]["origin"] == "user"
+    assert found[1]["data"]["state"] == "failed"
+
+
 def test_events_of_other_turns_are_passed_over() -> None:
     """A session's log may hold more than one turn."""
     others = events(*text("1.1.0", "other"), turn_id=TurnId("trn_0"))

@@ -78,7 +78,7 @@ def encode(turn_id: TurnId | str, events: Iterable[Event]) -> list[BaseChunk]:
 
 
 class TurnEncoder:
-    """Takes a session's events from the turn's first one on, and gives the chunks that each makes.
+    """Takes a session's events since the turn before, and gives the chunks that each makes.
 
     Events of other turns are passed over, but for the news of background tasks. After `is_over` it gives nothing.
     """
@@ -87,6 +87,7 @@ class TurnEncoder:
         self.is_over = False
         self._turn_id = turn_id
         self._has_begun = False
+        self._early: dict[str, list[BaseChunk]] = {}
         self._has_spoken = False
         self._response: str | None = None
         """The response whose step is open."""
@@ -97,18 +98,24 @@ class TurnEncoder:
         self._calls = CallChunks()
 
     def add(self, event: Event) -> Sequence[BaseChunk]:
-        is_own = event.turn_id == self._turn_id
-        if self.is_over or not (is_own or event.type.startswith("task.")):
+        if self.is_over:
             return []
-        chunks = [] if self._has_begun else [self._start(event, is_own)]
-        return [*chunks, *self._take(event)]
+        if event.turn_id == self._turn_id and not self._has_begun:
+            return [*self._start(event), *self._take(event)]
+        if event.type.startswith("task.") and not self._has_begun:
+            self._early[event.data["task"]["id"]] = self._take(event)
+            return []
+        is_meant = event.turn_id == self._turn_id or event.type.startswith("task.")
+        return self._take(event) if is_meant else []
 
-    def _start(self, event: Event, is_own: bool) -> BaseChunk:
+    def _start(self, event: Event) -> list[BaseChunk]:
+        """The message begins with the last news of each task since the turn before: nobody was streamed them."""
         self._has_begun = True
         metadata = {"session_id": event.session_id, "turn_id": self._turn_id}
-        if is_own and event.type == EventType.TURN_QUEUED:
+        if event.type == EventType.TURN_QUEUED:
             metadata |= {name: event.data[name] for name in ("origin", "regenerates") if name in event.data}
-        return StartChunk(message_id=self._turn_id, message_metadata=metadata)
+        news = [chunk for chunks in self._early.values() for chunk in chunks]
+        return [StartChunk(message_id=self._turn_id, message_metadata=metadata), *news]
 
     def _take(self, event: Event) -> list[BaseChunk]:
         data = event.data

@@ -78,8 +78,9 @@ async def turn_to_follow(session: Session, *, after: str | None, wait: float) ->
 async def turn_frames(session: Session, turn_id: TurnId) -> AsyncGenerator[bytes]:
     """One turn from its beginning to its end: replayed as far as it is, then followed."""
     encoder = TurnEncoder(turn_id)
-    first = await session.turn(turn_id).first_event()
-    async with session.events(after=first - 1) as stream:
+    lead = await session.turn(turn_id).lead()
+    # The end of a turn that is over may be no longer kept: then there is nothing to wait for.
+    async with session.events(after=lead.after, follow=not lead.is_over) as stream:
         while not encoder.is_over and (batch := await stream.batch()):
             frames = [frame(chunk) for event in batch for chunk in encoder.add(event)]
             if frames:

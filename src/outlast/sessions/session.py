@@ -207,8 +207,8 @@ class Session:
 
     async def turn_after(self, turn_id: TurnId | str) -> Turn | None:
         """The turn that came next after another one, whether it runs or is over."""
-        first = await self.turn(turn_id).first_event()
-        found = await self._read(lambda connection: turns.next_of(connection, self.id, after=first))
+        after = await self.turn(turn_id).begins_after() + 1
+        found = await self._read(lambda connection: turns.next_of(connection, self.id, after=after))
         return None if found is None else self.turn(found.id)
 
     async def history(self) -> list[ModelMessage]:

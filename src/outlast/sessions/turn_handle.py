@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -17,6 +18,13 @@ from outlast.store import events, inputs, turns
 from outlast.store.inputs import Input, InputState
 from outlast.store.spill import unpack_object
 from outlast.store.turns import TurnRow
+
+
+class Lead(NamedTuple):
+    """Where a turn begins for a reader, and whether its end stands in the log already, if it is still kept."""
+
+    after: int
+    is_over: bool
 
 
 class Turn:
@@ -42,12 +50,15 @@ class Turn:
         """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
         return (await self.fold(wait=wait)).outcome
 
-    async def first_event(self) -> int:
-        """Where the turn begins in its session's log."""
-        row = await self._services.database.read(partial(turns.get, turn_id=self.id))
-        if row is None or row.session_id != self.session_id:
-            raise NotFound("There is no such turn.", id=self.id)
-        return row.first_event
+    async def lead(self) -> Lead:
+        """Where a reader begins who also wants to know what happened since the turn before this one."""
+
+        def look(connection: sa.Connection) -> Lead:
+            row = self._row(connection)
+            ended = events.last_end(connection, self.session_id, before=row.first_event)
+            return Lead(row.first_event - 1 if ended is None else ended, row.is_over)
+
+        return await self._services.database.read(look)
 
     async def fold(self, *, wait: float | None = None) -> OutcomeFold:
         """The fold of the turn's events up to its end, or up to what stands in the log when the time is over."""
@@ -69,10 +80,13 @@ class Turn:
 
     async def begins_after(self) -> int:
         """The position in the log after which the turn's first event stands."""
-        row = await self._services.database.read(lambda connection: turns.get(connection, self.id))
+        return (await self._services.database.read(self._row)).first_event - 1
+
+    def _row(self, connection: sa.Connection) -> TurnRow:
+        row = turns.get(connection, self.id)
         if row is None or row.session_id != self.session_id:
             raise NotFound("There is no such turn.", id=self.id)
-        return row.first_event - 1
+        return row
 
     async def _add(self, fold: OutcomeFold, after: int | None) -> int:
         """Fold what the log has of the turn after a position, from its first event if None; gives the new position.
@@ -81,9 +95,7 @@ class Turn:
         """
 
         def page(connection: sa.Connection, after: int | None) -> tuple[TurnRow, list[Event]]:
-            row = turns.get(connection, self.id)
-            if row is None or row.session_id != self.session_id:
-                raise NotFound("There is no such turn.", id=self.id)
+            row = self._row(connection)
             return row, events.page(connection, self.session_id, row.first_event - 1 if after is None else after)
 
         while True:

@@ -8,7 +8,7 @@ from pydantic_core import from_json, to_json
 from outlast.clock import from_microseconds
 from outlast.events.event import Event
 from outlast.events.fold import cut, fold
-from outlast.events.types import EventType
+from outlast.events.types import TERMINAL, EventType
 from outlast.ids import SessionId, TurnId
 from outlast.store.tables import events, sessions
 from outlast.store.unit import Unit
@@ -56,6 +56,14 @@ def bounds(
     if row is None or (owner_id is not None and row.owner_id != owner_id):
         return None
     return None if row.deleted_at is not None and not with_deleted else (row.first_event, row.last_event)
+
+
+def last_end(connection: sa.Connection, session_id: SessionId, *, before: int) -> int | None:
+    """The number at which the last turn ended before an event; None if none did, or it is no longer kept."""
+    ended = sa.select(events.c.number).where(
+        events.c.session_id == session_id, events.c.number < before, events.c.type.in_(TERMINAL)
+    )
+    return connection.execute(ended.order_by(events.c.number.desc()).limit(1)).scalar()
 
 
 def of_turn(
