@@ -209,6 +209,7 @@ class Outlast(Generic[DepsT, OutputT]):
             self.settings.max_reader_lag,
             self._typed,
             Deletions(database, files),
+            workshop.secrets,
         )
         stack.push_async_callback(engine.close)
         await engine.start()

@@ -124,6 +124,20 @@ async def test_readers_get_a_last_event_and_end(runtime: Runtime) -> None:
             assert seen.count("session.deleted") == 1
 
 
+async def test_the_owner_is_told_in_the_stream_over_all_sessions(runtime: Runtime) -> None:
+    """D10, E6: also one who was away, and finds nothing else of the session."""
+    async with runtime(lambda _: "Yes.") as outlast:
+        session, other = await outlast.sessions.create(), await outlast.sessions.create()
+        await session.ask("Hi")
+        async with outlast.events_of("local", follow=False) as stream:
+            before = [fed.event.session_id async for fed in stream]
+        assert before.count(session.id) > 3
+        await outlast.sessions.delete(session.id)
+        async with outlast.events_of("local", follow=False) as stream:
+            told = [(fed.event.session_id, fed.event.type) async for fed in stream]
+        assert told == [(other.id, "session.created"), (session.id, "session.deleted")]
+
+
 async def test_a_running_turn_is_stopped_and_those_who_wait_for_it_are_told(runtime: Runtime) -> None:
     """D10, P4, P6: nobody hangs, the code stops, and the owner's next turn gets the place."""
     here, cancelled = Checkpoint(), asyncio.Event()

@@ -1,32 +1,26 @@
-"""The sessions of one owner: made, found, listed, deleted."""
+"""The sessions of one owner: made, found, listed, forked, imported, deleted."""
 
-import builtins
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
-from pydantic_core import to_json
 
 from outlast import ids
-from outlast.errors import Conflict, IdempotencyMismatch, InvalidInput, NotFound
-from outlast.events.event import Draft
-from outlast.events.types import EventType
+from outlast.errors import InvalidInput, NotFound
 from outlast.ids import OwnerId, SessionId
-from outlast.sessions import delete, profile
+from outlast.sessions import creation, delete, export, profile
+from outlast.sessions.creation import Key, NewSession
+from outlast.sessions.fork import messages_up_to
 from outlast.sessions.history import closed, encode
 from outlast.sessions.profile import Profile
 from outlast.sessions.services import Services
 from outlast.sessions.session import Session
-from outlast.store import creations, messages, paging, sessions
+from outlast.store import paging, sessions
 from outlast.store.paging import Page
 from outlast.store.sessions import Wanted
-from outlast.store.unit import Unit
 from outlast.tools.hints import UNSET, Unset
 from outlast.tools.outcomes import MAY_HAVE_RUN
-
-Bodies = Sequence[tuple[str, str]]
 
 
 class Sessions:
@@ -60,35 +54,11 @@ class Sessions:
         profile.check(Profile(title, metadata or {}, model), models=self._services.models)
         if external_id is not None:
             profile.check_name(external_id, "external id")
-        session_id = ids.session_id()
-        bodies = await self._encode(session_id, history)
-        key = _key(idempotency_key, "create", name, model, title, metadata, str(budget), external_id, history)
-
-        def create(unit: Unit) -> SessionId:
-            known = None if external_id is None else sessions.named(unit.connection, self._owner_id, external_id)
-            made = self._made_before(unit, key, known or session_id) or known
-            if made is not None:
-                return made
-            is_new = sessions.insert(
-                unit,
-                session_id,
-                owner_id=self._owner_id,
-                agent=name,
-                model=model,
-                title=title,
-                metadata=metadata or {},
-                budget=budget,
-                external_id=external_id,
-            )
-            if not is_new:
-                return self._made_meanwhile(unit, key, external_id or "")
-            told = {"agent": name, "title": title, **({"external_id": external_id} if external_id else {})}
-            number = unit.append(session_id, [Draft(EventType.SESSION_CREATED, told)])
-            for kind, body in bodies:
-                messages.append(unit, unit.lock(session_id), turn_id=None, kind=kind, body=body, event=number)
-            return session_id
-
-        return await self.get(await self._services.database.transaction(create, name="create"))
+        new = NewSession(name, model, title, metadata or {}, budget, external_id)
+        key = creation.key_of(
+            idempotency_key, "create", name, model, title, metadata, str(budget), external_id, history
+        )
+        return await self._make(new, closed(history, MAY_HAVE_RUN), key)
 
     async def get(self, session_id: SessionId | str) -> Session:
         row = await self._services.database.read(
@@ -162,37 +132,48 @@ class Sessions:
         )
         await self._services.deletions.finish(key)
 
-    def _made_before(self, unit: Unit, key: tuple[str, str] | None, session_id: SessionId) -> SessionId | None:
-        """What was made under the idempotency key; None: it is taken for the session that is made now."""
-        if key is None:
-            return None
-        name, fingerprint = key
-        made = creations.begin(unit, self._owner_id, name, fingerprint=fingerprint, session_id=session_id)
-        if made is None:
-            return None
-        if made.fingerprint != fingerprint:
-            raise IdempotencyMismatch("This idempotency key was used for something else: use a new one.", key=name)
-        if sessions.get(unit.connection, made.session_id, self._owner_id) is None:
-            raise Conflict("The session that was made with this idempotency key was deleted: use a new key.")
-        return made.session_id
+    async def fork(
+        self,
+        session_id: SessionId | str,
+        *,
+        at: int | None = None,
+        title: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """A new session that begins with this one's history, or with its part up to the message at a position.
 
-    def _made_meanwhile(self, unit: Unit, key: tuple[str, str] | None, external_id: str) -> SessionId:
-        """Another one was quicker to make the session of this name, and has committed it."""
-        found = sessions.named(unit.connection, self._owner_id, external_id)
-        if found is None:
-            raise Conflict("The session of this external id is being deleted: try again.")
-        if key is not None:
-            creations.point(unit, self._owner_id, key[0], found)
-        return found
+        Tasks and waiting messages stay with the old one; what its history says of them stands in the new one too.
+        """
+        if title is not None:
+            profile.check_name(title, "title", most=profile.MAX_TITLE)
+        source = await self.get(session_id)
+        key = creation.key_of(idempotency_key, "fork", source.id, at, title)
+        said = await messages_up_to(self._services, source, at)
+        origin = {"forked_from": source.id}
+        new = NewSession(
+            source.agent, source.model, title or source.title, source.metadata, source.budget, origin=origin
+        )
+        return await self._make(new, said, key)
 
-    async def _encode(self, session_id: SessionId, given: Sequence[ModelMessage]) -> Bodies:
-        whole = closed(given, MAY_HAVE_RUN)
-        return [(each.kind, await encode(self._services.files, session_id, each)) for each in whole]
+    async def import_(self, document: Mapping[str, Any], *, idempotency_key: str | None = None) -> Session:
+        """A new session of this owner from the messages of an exported one. Its turns and tasks are not made again.
 
+        An agent or a model that is not known here is replaced by the default.
+        """
+        given = export.read(document)
+        agent = given.agent if given.agent is not None and given.agent in self._agents else self._agents[0]
+        model = given.model if given.model in self._services.models else None
+        new = NewSession(agent, model, given.title, given.metadata, origin={"imported_from": given.source})
+        key = creation.key_of(idempotency_key, "import", document)
+        return await self._make(new, closed(given.messages, MAY_HAVE_RUN), key)
 
-def _key(name: str | None, *asked: Any) -> tuple[str, str] | None:
-    """An idempotency key with the fingerprint of what is asked under it."""
-    if name is None:
-        return None
-    profile.check_name(name, "idempotency key")
-    return name, hashlib.sha256(to_json(builtins.list(asked), bytes_mode="base64")).hexdigest()
+    async def _make(self, new: NewSession, said: Sequence[ModelMessage], key: Key | None) -> Session:
+        session_id = ids.session_id()
+        bodies = [(each.kind, await encode(self._services.files, session_id, each)) for each in said]
+        made = await self._services.database.transaction(
+            lambda unit: creation.make(unit, session_id, new, bodies, owner_id=self._owner_id, key=key),
+            name="create",
+        )
+        if made != session_id:
+            await self._services.files.remove_all(session_id)
+        return await self.get(made)

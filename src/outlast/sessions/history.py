@@ -21,12 +21,13 @@ from outlast.ids import SessionId, TurnId
 from outlast.store import messages
 from outlast.store.database import Database
 from outlast.store.files import FileStore
-from outlast.store.spill import pack, unpack
+from outlast.store.spill import Room, pack, unpack, unpack_within
 from outlast.tools.outcomes import interrupted
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _PART: TypeAdapter[ToolReturnPart] = TypeAdapter(ToolReturnPart)
 _PAGE = 200
+_SHOWN = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,9 @@ class StoredMessage:
 
 
 async def stored(files: FileStore, row: messages.MessageRow) -> StoredMessage:
-    return StoredMessage(row.position, row.turn_id, row.event, from_json(await unpack(files, row.body)))
+    """Up to 1 MiB of its large values in place, the rest named."""
+    body = await unpack_within(files, row.body, Room(_SHOWN))
+    return StoredMessage(row.position, row.turn_id, row.event, from_json(body))
 
 
 async def encode(files: FileStore, session_id: SessionId, message: ModelMessage) -> str:

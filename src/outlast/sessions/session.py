@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -15,7 +15,7 @@ from outlast.events.outcome import Outcome
 from outlast.events.signals import log_topic
 from outlast.events.stream import EventStream
 from outlast.ids import InputId, TurnId
-from outlast.sessions import history, inbox, profile, settlement, turn
+from outlast.sessions import export, history, inbox, profile, settlement, turn
 from outlast.sessions.attachments import Attachment, Context, body_of
 from outlast.sessions.history import StoredMessage
 from outlast.sessions.log_reader import log_reader
@@ -91,6 +91,11 @@ class Session:
     @property
     def last_event(self) -> int:
         return self._seen.last_event
+
+    @property
+    def budget(self) -> timedelta | Unset | None:
+        """How long its calls may take before they are parked, where it has a budget of its own."""
+        return self._seen.budget
 
     async def refresh(self) -> "Session":
         """Look again, and give this session back."""
@@ -222,6 +227,10 @@ class Session:
         rows = await self._read(partial(messages.page, session_id=self.id, after=begin, limit=most + 1))
         shown = [await history.stored(self._services.files, row) for row in rows[:most]]
         return Page(shown, str(shown[-1].position) if len(rows) > most else None)
+
+    async def export(self) -> dict[str, Any]:
+        """The whole session as one JSON document, for `Sessions.import_` here or elsewhere. Secrets are masked."""
+        return await export.export(self._services, await self._row())
 
     async def stop(self, *, cascade: bool = False) -> Outcome | None:
         """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran.

@@ -2,6 +2,7 @@
 
 import sqlalchemy as sa
 
+from outlast.events.types import EventType
 from outlast.ids import SessionId
 from outlast.store.tables import events, feed, inputs, messages, outputs, results, sessions, tasks, turns
 from outlast.store.unit import Unit
@@ -26,7 +27,8 @@ def remove_some(unit: Unit, session_id: SessionId) -> bool:
     for table in (messages, outputs, results, inputs, tasks, turns):
         unit.connection.execute(sa.delete(table).where(table.c.session_id == session_id))
     # What the owner's feed says of events that are gone; that the session was deleted stays.
-    unit.connection.execute(sa.delete(feed).where(feed.c.session_id == session_id, feed.c.event.is_not(None)))
+    lines = (feed.c.session_id == session_id, feed.c.type != EventType.SESSION_DELETED.value)
+    unit.connection.execute(sa.delete(feed).where(*lines))
     return True
 
 

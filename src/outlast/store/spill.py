@@ -5,6 +5,7 @@ escaped, so that no stored value can name a file that is not its own.
 """
 
 import base64
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pydantic_core import from_json, to_json
@@ -35,6 +36,31 @@ async def unpack(files: FileStore, body: str) -> bytes:
     if _REFERENCE_SIGN not in data:
         return data
     return to_json(await _unpack(files, from_json(data)))
+
+
+@dataclass(slots=True)
+class Room:
+    """How many bytes may still be put back in place; what did not fit is listed."""
+
+    left: int
+    where: str = ""
+    left_out: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def takes(self, reference: dict[str, Any]) -> bool:
+        size: int = reference["bytes"]
+        if size <= self.left:
+            self.left -= size
+            return True
+        self.left_out.append({"where": self.where, "bytes": size})
+        return False
+
+
+async def unpack_within(files: FileStore, body: str, room: Room) -> bytes:
+    """The same as far as there is room: a text or binary that does not fit is replaced by words that say so."""
+    data = body.encode()
+    if _REFERENCE_SIGN not in data:
+        return data
+    return to_json(await _unpack(files, from_json(data), room))
 
 
 async def pack_object(files: FileStore, session_id: SessionId, value: dict[str, Any]) -> dict[str, Any]:
@@ -102,18 +128,23 @@ def _binary(value: Any) -> bytes | None:
     return data if base64.urlsafe_b64encode(data).decode() == value else None
 
 
-async def _unpack(files: FileStore, value: Any) -> Any:
+async def _unpack(files: FileStore, value: Any, room: Room | None = None) -> Any:
     if isinstance(value, list):
-        return [await _unpack(files, each) for each in cast(list[Any], value)]
+        return [await _unpack(files, each, room) for each in cast(list[Any], value)]
     if not isinstance(value, dict):
         return value
     fields = cast(dict[str, Any], value)
     if "$file" in fields:
-        return await _fetch(files, fields["$file"])
-    return {_unescape(name): await _unpack(files, each) for name, each in fields.items()}
+        return await _fetch(files, fields["$file"], room)
+    binary = fields["data"].get("$file") if isinstance(fields.get("data"), dict) else None
+    if room is not None and binary is not None and binary["as"] == "base64" and not room.takes(binary):
+        return f"[a file of {binary['bytes']} bytes was left out: {fields.get('media_type')}]"
+    return {_unescape(name): await _unpack(files, each, room) for name, each in fields.items()}
 
 
-async def _fetch(files: FileStore, reference: dict[str, Any]) -> Any:
+async def _fetch(files: FileStore, reference: dict[str, Any], room: Room | None) -> Any:
+    if room is not None and reference["as"] == "text" and not room.takes(reference):
+        return f"{reference['preview']}… [the rest of {reference['bytes']} bytes was left out]"
     data = await files.get(reference["key"])
     match reference["as"]:
         case "text":
@@ -121,7 +152,7 @@ async def _fetch(files: FileStore, reference: dict[str, Any]) -> Any:
         case "base64":
             return base64.urlsafe_b64encode(data).decode()
         case _:
-            return await _unpack(files, from_json(data))
+            return await _unpack(files, from_json(data), room)
 
 
 def _escape(name: str) -> str:

@@ -140,6 +140,14 @@ def _first(connection: sa.Connection, chosen: sa.Select[Any]) -> TurnRow | None:
     return None if row is None else from_row(row)
 
 
+def of_session(connection: sa.Connection, session_id: SessionId, limit: int) -> list[TurnRow]:
+    """In the order in which they were made."""
+    rows = connection.execute(
+        sa.select(turns).where(turns.c.session_id == session_id).order_by(turns.c.first_event).limit(limit)
+    )
+    return [from_row(row) for row in rows.mappings()]
+
+
 def insert(
     unit: Unit,
     session: LockedSession,
