@@ -16,11 +16,13 @@ from outlast.events.outcome import CallOutcome, Usage
 from outlast.events.stream import EventStream
 from outlast.owners.feed import OwnerStream
 from outlast.owners.keys import Keys
+from outlast.owners.spending import UsageReport
 from outlast.sessions.directory import Sessions
 from outlast.sessions.history import StoredMessage
 from outlast.store.inputs import Input
 from outlast.store.keys import Key
 from outlast.store.paging import Page
+from outlast.store.spending import Spent
 from outlast.store.tasks import Task
 
 MET_ON_THE_WAY = (
@@ -35,6 +37,8 @@ MET_ON_THE_WAY = (
     OwnerStream,
     Keys,
     Key,
+    UsageReport,
+    Spent,
 )
 """Not imported by name: they are what public things return."""
 

@@ -57,6 +57,12 @@ class TooManyRequests(OutlastError):
     code = "too_many_requests"
 
 
+class LimitReached(TooManyRequests):
+    """The owner has spent what it may in a day: `details["reset_at"]` says when turns start again."""
+
+    code = "limit_reached"
+
+
 class StoreUnavailable(OutlastError):
     """The database did not take the commit: nothing was acknowledged; try again."""
 

@@ -22,8 +22,10 @@ from outlast.engines.engine import Engine, Worker
 from outlast.errors import NotFound, OutlastError
 from outlast.events.signals import LocalSignals, log_topic
 from outlast.ids import OwnerId, SessionId
+from outlast.owners import spending
 from outlast.owners.feed import OwnerStream
 from outlast.owners.keys import Keys
+from outlast.owners.spending import UsageReport
 from outlast.sessions.attempt import Workshop
 from outlast.sessions.delete import Deletions
 from outlast.sessions.directory import Sessions
@@ -128,6 +130,12 @@ class Outlast(Generic[DepsT, OutputT]):
         services = self._open()
         return OwnerStream(
             services.database, services.signals, OwnerId(owner_id), after=after, sessions=sessions, follow=follow
+        )
+
+    async def usage_of(self, owner_id: str) -> UsageReport:
+        """What an owner has used today and this week, and how much of its daily limit that is."""
+        return await spending.report(
+            self._open().database, OwnerId(owner_id), now=self._clock.now(), limit=self.settings.daily_cost_limit
         )
 
     @property
@@ -270,6 +278,7 @@ class Outlast(Generic[DepsT, OutputT]):
             max_queued_per_owner=self.settings.max_queued_turns_per_owner,
             max_woken=self.settings.max_woken_turns,
             company=self.settings.wake_company,
+            daily_cost=self.settings.daily_cost_limit,
         )
 
     def _limits(self) -> Limits:

@@ -26,6 +26,12 @@ class Settings(BaseSettings):
     max_turns_per_worker: int = Field(default=64, ge=1, description="Turns one worker runs at once.")
     max_turns_per_owner: int = Field(default=8, ge=1, description="Turns of one owner that run at once.")
     max_queued_turns_per_owner: int = Field(default=100, ge=1, description="Turns of one owner that may wait.")
+    daily_cost_limit: int | None = Field(
+        default=None,
+        ge=0,
+        description="Microdollars an owner may spend in a UTC day; then no turn starts before midnight. "
+        "Requests of unknown cost do not count.",
+    )
     max_inbox: int = Field(default=10, ge=1, description="Messages that may wait in one session.")
     max_busy_messages_per_minute: int = Field(
         default=30, ge=1, description="Messages a minute that an owner may send to busy sessions."

@@ -24,6 +24,8 @@ from outlast.tasks import service
 
 log = structlog.get_logger("outlast.engine")
 
+_LONGEST_TIMER = 60.0
+
 
 class FileLock:
     """Held by the one process that runs the work of a database file; the kernel frees it when that process ends."""
@@ -88,7 +90,8 @@ class EmbeddedEngine:
         for each in work:
             is_turn_now = not is_task(each.id) and each.not_before is None
             if is_turn_now and self._is_open and not self._waiting and self._taken < self._max_running:
-                each.claim = turn.claim(unit, TurnId(each.id), self._worker.workshop.worker_id)
+                shop = self._worker.workshop
+                each.claim = turn.claim(unit, TurnId(each.id), shop.worker_id, limits=shop.policy.turns)
                 if each.claim is not None:
                     self._claimed.add(each)
 
@@ -105,8 +108,12 @@ class EmbeddedEngine:
 
     def _delay(self, work: Work, until: datetime) -> None:
         seconds = max(0.0, (until - self._clock.now()).total_seconds())
-        timer = asyncio.get_running_loop().call_later(seconds, self._due, work)
-        self._timers[work.id] = timer
+        loop = asyncio.get_running_loop()
+        # A long wait is looked at again and again: a timer does not count the hours in which the machine sleeps.
+        if seconds > _LONGEST_TIMER:
+            self._timers[work.id] = loop.call_later(_LONGEST_TIMER, self._delay, work, until)
+        else:
+            self._timers[work.id] = loop.call_later(seconds, self._due, work)
 
     def _due(self, work: Work) -> None:
         self._timers.pop(work.id, None)

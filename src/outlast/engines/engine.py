@@ -130,7 +130,9 @@ class Worker:
         shop = self.workshop
         try:
             claim = await persistently(
-                lambda: shop.database.transaction(lambda unit: turn.claim(unit, turn_id, shop.worker_id), name="claim")
+                lambda: shop.database.transaction(
+                    lambda unit: turn.claim(unit, turn_id, shop.worker_id, limits=shop.policy.turns), name="claim"
+                )
             )
         except StoreUnavailable:
             return None  # closed: whoever opens the database next finds the turn

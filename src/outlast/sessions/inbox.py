@@ -11,6 +11,7 @@ from outlast.events.event import Draft
 from outlast.events.signals import input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import InputId, SessionId, TaskId, TurnId
+from outlast.owners import limit
 from outlast.sessions import turn as turns_of
 from outlast.sessions.attachments import check_characters
 from outlast.store import inputs, turns
@@ -50,7 +51,10 @@ def accept(
     idempotency_key: str | None = None,
     limits: Limits,
 ) -> Accepted:
-    """Keep a person's message; start a turn if the session is idle. Ends a hold."""
+    """Keep a person's message; start a turn if the session is idle. Ends a hold.
+
+    At the owner's daily limit it is refused, also while a turn runs: that one goes on without it.
+    """
     session = unit.lock(session_id, owner_id=owner_id)
     if idempotency_key is not None:
         known = inputs.by_key(unit.connection, session_id, idempotency_key)
@@ -60,6 +64,7 @@ def accept(
     active: TurnId | None = session.turn_id
     if active is not None:
         _check_busy(unit, session, mode, limits)
+        limit.check(unit, owner_id, limits.turns.daily_cost)
     accepted = inputs.insert(
         unit,
         session,
@@ -76,7 +81,7 @@ def accept(
     turns_of.release(unit, session)
     if active is None:
         return Accepted(accepted, turns_of.start(unit, session, Origin.USER, limits=limits.turns), None)
-    turns_of.hurry(unit, session)
+    turns_of.hurry(unit, session, limits=limits.turns)
     if mode is Mode.INTERRUPT:
         _interrupt(unit, active)
     unit.signal(turn_topic(active))

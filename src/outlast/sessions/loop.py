@@ -47,7 +47,7 @@ from outlast.sessions.turn import Claim
 from outlast.sessions.turn_calls import TurnCalls
 from outlast.sessions.turn_log import TurnLog
 from outlast.sessions.usage import usage_of
-from outlast.store import events, inputs, messages, turns
+from outlast.store import events, inputs, messages, spending, turns
 from outlast.store.inputs import Input
 from outlast.store.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
@@ -292,14 +292,16 @@ class TurnRun:
     async def keep(self, response: ModelResponse) -> None:
         """Append a response to history with the next commit."""
         self.response = None
-        self.usage.add(usage_of(response))
-        await self.log.add_message(response, lambda position: [self._completed(response, position)])
+        usage = usage_of(response)
+        self.usage.add(usage)
+        await self.log.add_message(response, lambda position: [self._completed(response, usage, position)])
+        self.log.also(lambda unit: spending.add(unit, self.claim.owner_id, usage))
 
-    def _completed(self, response: ModelResponse, position: int) -> Draft:
+    def _completed(self, response: ModelResponse, usage: dict[str, Any], position: int) -> Draft:
         data = {
             "message": position,
             "model": response.model_name,
-            "usage": usage_of(response),
+            "usage": usage,
             "finish": response.finish_reason,
         }
         return Draft(EventType.RESPONSE_COMPLETED, data, self.claim.fence.turn_id)

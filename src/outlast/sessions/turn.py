@@ -9,16 +9,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from outlast import ids
+from outlast.clock import to_microseconds
 from outlast.errors import Conflict, TooManyRequests
 from outlast.events.event import Draft
 from outlast.events.signals import end_topic, input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId, WorkerId
+from outlast.owners import limit
 from outlast.sessions.due import due_at_start
 from outlast.store import events, inputs, messages, sessions, tasks, turns
 from outlast.store.inputs import Input, InputKind
 from outlast.store.turns import Disposition, Origin, TurnRow, TurnState
-from outlast.store.unit import LockedSession, Unit, Work
+from outlast.store.unit import LockedSession, OwnerLock, Unit, Work
 from outlast.tools.hints import UNSET, Unset
 
 
@@ -29,6 +31,8 @@ class TurnLimits:
     max_woken: int = 20
     company: timedelta = timedelta(seconds=2)
     """How long a wake waits for others that may end soon."""
+    daily_cost: int | None = None
+    """Microdollars after which an owner starts no turn before the next midnight UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,17 @@ def start(
     *,
     limits: TurnLimits,
     not_before: datetime | None = None,
+    may_wait: bool = False,
 ) -> TurnId:
-    """Make the session's next turn: handed to the engine if its owner has room, else it waits for a place."""
+    """Make the session's next turn: handed to the engine if its owner has room, else it waits for a place.
+
+    At the owner's daily limit it is refused, or made to wait for the next day if it `may_wait`.
+    """
+    closed_until = limit.closed_until(unit, session.owner_id, limits.daily_cost)
+    if closed_until is not None and not may_wait:
+        raise limit.refusal(unit.now, closed_until)
+    not_before = closed_until or not_before
+    unit.lock_owner(session.owner_id, OwnerLock.ADMISSION)
     admitted, waiting = turns.open_of_owner(unit.connection, session.owner_id)
     is_admitted = admitted < limits.max_running_per_owner
     if not is_admitted and origin is Origin.USER and waiting >= limits.max_queued_per_owner:
@@ -80,6 +93,8 @@ def start(
     data: dict[str, Any] = {"origin": origin.value}
     if not is_admitted:
         data["place"] = waiting + 1
+    if closed_until is not None:
+        data["until"] = closed_until.isoformat()
     number = unit.append(session.id, [Draft(EventType.TURN_QUEUED, data, turn_id)])
     turns.insert(
         unit,
@@ -117,16 +132,18 @@ def start_if_waiting(unit: Unit, session: LockedSession, *, limits: TurnLimits) 
         )
         return None
     if not is_woken:
-        return start(unit, session, Origin.USER, limits=limits)
+        return start(unit, session, Origin.USER, limits=limits, may_wait=True)
     has_company = tasks.open_count(unit.connection, session.id, waking_only=True) > 0
     not_before = unit.now + limits.company if has_company else None
-    return start(unit, session, Origin.WAKE, limits=limits, not_before=not_before)
+    return start(unit, session, Origin.WAKE, limits=limits, not_before=not_before, may_wait=True)
 
 
-def hurry(unit: Unit, session: LockedSession) -> None:
-    """A turn that waits for company of its wake need not wait any longer."""
+def hurry(unit: Unit, session: LockedSession, *, limits: TurnLimits) -> None:
+    """A turn that waits for company of its wake need not wait any longer, unless it waits for another day."""
     row = None if session.turn_id is None else turns.get(unit.connection, session.turn_id)
     if row is not None and row.state is TurnState.QUEUED and row.not_before is not None:
+        if limit.closed_until(unit, session.owner_id, limits.daily_cost) is not None:
+            return
         turns.set_values(unit, row.id, not_before=None)
         if row.is_admitted:
             unit.submit(Work(row.id, row.owner_id, row.agent))
@@ -147,6 +164,7 @@ def release(unit: Unit, session: LockedSession) -> None:
 def resume(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits) -> TurnId | None:
     """End the hold; what waited starts a turn."""
     session = unit.lock(session_id, owner_id=owner_id)
+    limit.check(unit, owner_id, limits.daily_cost)
     session.set(woken_turns=0)
     release(unit, session)
     return session.turn_id or start_if_waiting(unit, session, limits=limits)
@@ -196,12 +214,14 @@ def abort(unit: Unit, session: LockedSession, *, limits: TurnLimits) -> None:
         unit.signal(turn_topic(row.id))
 
 
-def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
-    """Take a queued turn. None when it is no longer there to take: another worker has it, or it was stopped."""
+def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId, *, limits: TurnLimits | None = None) -> Claim | None:
+    """Take a queued turn. None when it is not there to take: another worker has it, it was stopped, or must wait."""
     row = turns.get(unit.connection, turn_id)
     if row is not None and not unit.has_locked(row.session_id):
         row = turns.get(unit.connection, turn_id) if unit.try_lock(row.session_id) else None
     if row is None or row.state is not TurnState.QUEUED:
+        return None
+    if row.attempt == 0 and limits is not None and _waits_for_tomorrow(unit, row, limits):
         return None
     session = unit.lock(row.session_id)
     waiting = inputs.waiting(unit.connection, session.id)
@@ -230,6 +250,16 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
     fence = Fence(session.id, turn_id, attempt)
     budget = sessions.budget_of(session.budget_seconds)
     return Claim(fence, row, session.agent, session.owner_id, waiting, budget)
+
+
+def _waits_for_tomorrow(unit: Unit, row: TurnRow, limits: TurnLimits) -> bool:
+    """The limit may have been reached since the turn was made. One that has begun goes on to its end."""
+    closed_until = limit.closed_until(unit, row.owner_id, limits.daily_cost)
+    if closed_until is None:
+        return False
+    turns.set_values(unit, row.id, not_before=to_microseconds(closed_until))
+    unit.submit(Work(row.id, row.owner_id, row.agent, closed_until))
+    return True
 
 
 def _asked_model(waiting: Sequence[Input]) -> str | None:
@@ -286,12 +316,16 @@ def _ended(
 
 def _admit_next(unit: Unit, owner_id: str, limits: TurnLimits) -> None:
     """A place became free: hand the owner's next waiting turn to the engine."""
-    admitted, waiting = turns.open_of_owner(unit.connection, owner_id)
-    if waiting == 0 or admitted >= limits.max_running_per_owner:
-        return
-    row = turns.next_to_admit(unit.connection, owner_id)
-    if row is not None:
-        turns.set_values(unit, row.id, admitted_at=unit.now_us)
+    unit.lock_owner(owner_id, OwnerLock.ADMISSION)
+    row = None
+    while row is None:
+        admitted, waiting = turns.open_of_owner(unit.connection, owner_id)
+        if waiting == 0 or admitted >= limits.max_running_per_owner:
+            return
+        # None: it was stopped in this moment; there may be another.
+        row = turns.next_to_admit(unit.connection, owner_id)
+    turns.set_values(unit, row.id, admitted_at=unit.now_us)
+    if not _waits_for_tomorrow(unit, row, limits):
         unit.submit(Work(row.id, owner_id, row.agent, row.not_before))
 
 

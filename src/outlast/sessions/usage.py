@@ -1,5 +1,9 @@
-"""What a response cost. A price that is not known is said to be unknown, never zero."""
+"""What a response cost: what the provider says, in dollars, else what its tokens cost by the list of prices.
 
+A price that is not known is said to be unknown, never zero.
+"""
+
+import math
 from typing import Any
 
 from pydantic_ai.messages import ModelResponse
@@ -17,6 +21,9 @@ def usage_of(response: ModelResponse) -> dict[str, Any]:
 
 
 def _cost(response: ModelResponse) -> int | None:
+    told = (response.provider_details or {}).get("cost")
+    if isinstance(told, int | float) and math.isfinite(told) and told >= 0:
+        return round(told * 1_000_000)
     if not response.model_name or not response.provider_name:
         return None
     try:

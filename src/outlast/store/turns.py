@@ -276,4 +276,4 @@ _OPEN = (turns.c.owner_id == sa.bindparam("owner"), turns.c.ended_at.is_(None))
 _COUNT_OPEN = sa.select(sa.func.count(turns.c.admitted_at).label("admitted"), sa.func.count().label("total")).where(
     *_OPEN
 )
-_NEXT = sa.select(turns).where(*_OPEN, turns.c.admitted_at.is_(None)).order_by(turns.c.id).limit(1)
+_NEXT = sa.select(turns).where(*_OPEN, turns.c.admitted_at.is_(None)).order_by(turns.c.id).limit(1).with_for_update()

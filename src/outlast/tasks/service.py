@@ -177,7 +177,7 @@ def _wake(unit: Unit, task: Task, limits: Limits) -> None:
         limits=limits,
     )
     if tasks.open_count(unit.connection, task.session_id, waking_only=True) == 0:
-        turn.hurry(unit, unit.lock(task.session_id))
+        turn.hurry(unit, unit.lock(task.session_id), limits=limits.turns)
 
 
 def _locked(unit: Unit, task_id: TaskId) -> Task | None:

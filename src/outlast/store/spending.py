@@ -1,0 +1,95 @@
+"""Spending: what an owner's model requests came to, one row for each UTC day."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from outlast.store.tables import spending
+from outlast.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was used in some time. A cost that is not known in full is None, never a number that is too small."""
+
+    requests: int = 0
+    unpriced_requests: int = 0
+    """Requests whose cost nobody could tell."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    known_microdollars: int = 0
+    """The cost of the other requests: it was at least this."""
+
+    @property
+    def cost_microdollars(self) -> int | None:
+        return None if self.unpriced_requests else self.known_microdollars
+
+
+_COUNTS = (
+    "requests",
+    "unpriced_requests",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cost_microdollars",
+)
+_COLUMNS = ("owner_id", "day", *_COUNTS)
+
+
+def add(unit: Unit, owner_id: str, usage: Mapping[str, Any]) -> None:
+    """Add a model response, in the transaction that commits it."""
+    cost = usage["cost_microdollars"]
+    values = (
+        owner_id,
+        unit.now.date().isoformat(),
+        1,
+        int(cost is None),
+        usage["input_tokens"],
+        usage["output_tokens"],
+        usage["cache_read_tokens"],
+        usage["cache_write_tokens"],
+        cost or 0,
+    )
+    unit.connection.exec_driver_sql(_add(unit.connection.dialect), values)
+
+
+@lru_cache(maxsize=8)
+def _add(dialect: sa.Dialect) -> str:
+    """The statement in the driver's own words: it is part of every model response."""
+    insert = (sqlite if dialect.name == "sqlite" else postgresql).insert(spending)
+    added = {name: spending.c[name] + insert.excluded[name] for name in _COUNTS}
+    upsert = insert.on_conflict_do_update(index_elements=["owner_id", "day"], set_=added)
+    compiled: Any = upsert.compile(dialect=dialect, column_keys=_COLUMNS)
+    assert tuple(compiled.positiontup) == _COLUMNS
+    return str(compiled)
+
+
+_KNOWN_ON = sa.select(spending.c.cost_microdollars).where(
+    spending.c.owner_id == sa.bindparam("owner"), spending.c.day == sa.bindparam("day")
+)
+_BETWEEN = sa.select(*(sa.func.coalesce(sa.func.sum(spending.c[name]), 0).label(name) for name in _COUNTS)).where(
+    spending.c.owner_id == sa.bindparam("owner"),
+    spending.c.day >= sa.bindparam("first"),
+    spending.c.day <= sa.bindparam("last"),
+)
+
+
+def known_on(connection: sa.Connection, owner_id: str, day: date) -> int:
+    """The known cost of a day in microdollars."""
+    return connection.execute(_KNOWN_ON, {"owner": owner_id, "day": day.isoformat()}).scalar() or 0
+
+
+def between(connection: sa.Connection, owner_id: str, first: date, last: date) -> Spent:
+    """What was used from the first to the last day, both included."""
+    days = {"owner": owner_id, "first": first.isoformat(), "last": last.isoformat()}
+    row = connection.execute(_BETWEEN, days).mappings().one()
+    counts = {name: int(row[name]) for name in _COUNTS}
+    return Spent(known_microdollars=counts.pop("cost_microdollars"), **counts)

@@ -1,0 +1,132 @@
+"""PostgreSQL: how many of an owner's turns may run is decided by one transaction after the other."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from outlast.clock import SystemClock
+from outlast.ids import SessionId, TurnId, WorkerId
+from outlast.sessions import turn
+from outlast.sessions.turn import Claim, TurnLimits
+from outlast.store import turns
+from outlast.store.database import Database
+from outlast.store.turns import Disposition, Origin, TurnState
+from outlast.store.unit import SilentOutbox, Unit
+from tests.support.store import OWNER, new_session, opened
+
+T = TypeVar("T")
+ONE = TurnLimits(max_running_per_owner=1)
+_WAITING = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+
+
+@pytest.fixture
+async def database(postgres_url: str) -> AsyncIterator[Database]:
+    async with opened(postgres_url) as database:
+        yield database
+
+
+@pytest.fixture
+async def engine(postgres_url: str) -> AsyncIterator[AsyncEngine]:
+    engine = create_async_engine(postgres_url)
+    yield engine
+    await engine.dispose()
+
+
+async def work(connection: AsyncConnection, fn: Callable[[Unit], T]) -> T:
+    """All of a transaction but its commit."""
+
+    def run(connection: sa.Connection) -> T:
+        unit = Unit(connection, SystemClock().now())
+        result = fn(unit)
+        unit.flush(SilentOutbox())
+        return result
+
+    return await connection.run_sync(run)
+
+
+def starting(session_id: SessionId) -> Callable[[Unit], TurnId]:
+    return lambda unit: turn.start(unit, unit.lock(session_id), Origin.USER, limits=ONE)
+
+
+def ending(claim: Claim) -> Callable[[Unit], Disposition]:
+    return lambda unit: turn.end(unit, claim, TurnState.COMPLETED, {}, values={}, limits=ONE)
+
+
+async def waits_for_a_lock(engine: AsyncEngine) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            async with engine.connect() as connection:
+                if (await connection.execute(_WAITING)).scalar_one() == 1:
+                    return
+
+
+async def started(database: Database, session_id: SessionId) -> Claim:
+    turn_id = await database.transaction(starting(session_id), name="start")
+    claim = await database.transaction(lambda unit: turn.claim(unit, turn_id, WorkerId("wrk_1")), name="claim")
+    assert claim is not None
+    return claim
+
+
+async def admitted(database: Database) -> tuple[int, int]:
+    return await database.read(lambda connection: turns.open_of_owner(connection, OWNER))
+
+
+async def test_two_sessions_that_start_at_once_share_the_owners_places(database: Database, engine: AsyncEngine) -> None:
+    """D13, P8: neither sees the other's turn before its commit, so the second waits for it."""
+    one, two = await new_session(database), await new_session(database)
+    async with engine.connect() as first, engine.connect() as second:
+        await work(first, starting(one))
+        later = asyncio.create_task(work(second, starting(two)))
+        await waits_for_a_lock(engine)
+        await first.commit()
+        await later
+        await second.commit()
+    assert await admitted(database) == (1, 1)
+
+
+async def test_a_place_that_becomes_free_is_not_missed(database: Database, engine: AsyncEngine) -> None:
+    """P3: a turn that starts while the last one ends gets its place from one of the two."""
+    one, two = await new_session(database), await new_session(database)
+    claim = await started(database, one)
+    async with engine.connect() as first, engine.connect() as second:
+        await work(first, ending(claim))
+        later = asyncio.create_task(work(second, starting(two)))
+        await waits_for_a_lock(engine)
+        await first.commit()
+        await later
+        await second.commit()
+    assert await admitted(database) == (1, 0)
+
+
+async def test_a_waiting_turn_that_is_stopped_leaves_its_place_to_the_next(
+    database: Database, engine: AsyncEngine
+) -> None:
+    """P3: the place goes to a turn that will use it, not to one that has just ended."""
+    one, two, three = [await new_session(database) for _ in range(3)]
+    claim = await started(database, one)
+    for each in (two, three):
+        await database.transaction(starting(each), name="start")
+    async with engine.connect() as first, engine.connect() as second:
+        await work(first, lambda unit: turn.request_stop(unit, two, owner_id=OWNER, limits=ONE))
+        later = asyncio.create_task(work(second, ending(claim)))
+        await waits_for_a_row(engine)
+        await first.commit()
+        await later
+        await second.commit()
+    assert await admitted(database) == (1, 0)
+    left = await database.read(lambda connection: turns.last_of(connection, three))
+    assert left is not None
+    assert left.is_admitted
+
+
+async def waits_for_a_row(engine: AsyncEngine) -> None:
+    waiting = sa.text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    async with asyncio.timeout(10):
+        while True:
+            async with engine.connect() as connection:
+                if (await connection.execute(waiting)).scalar_one() >= 1:
+                    return
