@@ -9,19 +9,17 @@ from functools import partial
 from weakref import WeakSet
 
 import pytest
-import sqlalchemy as sa
 
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.event import Draft, Event
-from outlast.events.signals import LocalSignals, Subscription, feed_topic, log_topic
+from outlast.events.signals import LocalSignals, Subscription, log_topic
 from outlast.events.types import FED, EventType
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.owners.feed import MOST_LOGS, PAGE, Fed, OwnerStream
-from outlast.store import events
+from outlast.sessions import delete
+from outlast.sessions.turn import TurnLimits
+from outlast.store import deleted, events
 from outlast.store.database import Database
-from outlast.store.tables import events as event_rows
-from outlast.store.tables import feed as feed_rows
-from outlast.store.tables import sessions as session_rows
 from outlast.store.unit import Committed, Unit, Work
 from tests.support.store import OWNER, append, new_session, note
 
@@ -197,29 +195,33 @@ async def test_what_is_rolled_back_is_not_in_the_feed(feed: Feed) -> None:
     assert [each.event.data for each in await feed.read()] == [{"reason": "kept"}]
 
 
-async def test_a_deleted_session_is_told_of_when_its_log_is_gone(feed: Feed) -> None:
+@pytest.mark.parametrize("is_asked_for", [True, False])
+async def test_a_deleted_session_is_told_of_also_when_its_log_is_gone(feed: Feed, is_asked_for: bool) -> None:
     """E6: who looks later hears that it was deleted, and nothing else of it."""
     one, two = await new_session(feed.database), await new_session(feed.database)
     await append(feed.database, one, note("gone"))
     await append(feed.database, two, note("kept"))
-    async with feed.stream(logs=[one], follow=True) as stream:
-        assert places([await anext(stream), await anext(stream)]) == [(one, 1), (two, 1)]
-        await feed.database.transaction(lambda unit: delete(unit, one), name="delete")
-        last = (await anext(stream)).event
-        assert (last.session_id, last.type) == (one, "session.deleted")
+    logs = [one] if is_asked_for else []
+    async with feed.stream(logs=logs, follow=True) as at_once, feed.stream(logs=logs, follow=True) as later:
+        for stream in (at_once, later):
+            assert places([await anext(stream), await anext(stream)]) == [(one, 1), (two, 1)]
+        await feed.database.transaction(
+            lambda unit: delete.mark(unit, one, owner_id=OWNER, limits=TurnLimits()), name="delete"
+        )
+        told = (await anext(at_once)).event
+        while not await feed.database.transaction(lambda unit: deleted.remove_some(unit, one), name="rows"):
+            pass
+        await feed.database.transaction(lambda unit: deleted.remove_last(unit, one), name="session")
+        assert (await anext(later)).event == told
+        assert (told.session_id, told.type, told.data) == (one, "session.deleted", {})
+        await append(feed.database, two, note("goes on"))
+        for stream in (at_once, later):
+            assert places([await anext(stream)]) == [(two, 2)]
     assert [(each.event.session_id, each.event.type) for each in await feed.read()] == [
         (two, "session.held"),
         (one, "session.deleted"),
+        (two, "session.held"),
     ]
-
-
-def delete(unit: Unit, session_id: SessionId) -> None:
-    """What the deletion of a session leaves: a line in the feed, and nothing of its log."""
-    line = {"owner_id": OWNER, "session_id": session_id, "event": 2, "type": "session.deleted", "at": unit.now_us}
-    unit.connection.execute(sa.insert(feed_rows).values(line))
-    unit.signal(feed_topic(OwnerId(OWNER)))
-    unit.connection.execute(sa.delete(event_rows).where(event_rows.c.session_id == session_id))
-    unit.connection.execute(sa.delete(session_rows).where(session_rows.c.id == session_id))
 
 
 async def test_what_a_log_no_longer_has_is_told_as_expired(feed: Feed) -> None:

@@ -27,7 +27,6 @@ PAGE = 500
 MOST_LOGS = 20
 """Sessions whose whole logs one stream may carry: each costs a read whenever something happens."""
 NOW = "now"
-DELETED = "session.deleted"
 _CURSOR = re.compile(r"1\.(\d{1,18})((?:\.ses_[0-9a-z]{26}:\d{1,18})*)")
 
 
@@ -178,7 +177,7 @@ class _Page:
             return True
         if line.event is not None:
             self._tell(line.event)
-        elif line.type == DELETED:
+        elif line.type == EventType.SESSION_DELETED:
             self._tell(Event(line.session_id, line.event_number, line.type, line.at, {}))
         return True
 
