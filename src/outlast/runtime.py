@@ -18,9 +18,10 @@ from outlast.calls.hook import CallPolicy
 from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
 from outlast.engines.embedded import EmbeddedEngine, FileLock
-from outlast.engines.engine import Engine, Worker
+from outlast.engines.engine import Worker
+from outlast.engines.outbox import EngineOutbox, Listener
 from outlast.errors import NotFound, OutlastError
-from outlast.events.signals import LocalSignals, log_topic
+from outlast.events.signals import LocalSignals
 from outlast.ids import OwnerId, SessionId
 from outlast.owners import spending
 from outlast.owners.feed import OwnerStream
@@ -39,7 +40,7 @@ from outlast.settings import Settings
 from outlast.store import opening
 from outlast.store.database import Database
 from outlast.store.files import FileStore
-from outlast.store.unit import Committed, Unit, Work
+from outlast.store.open_work import OpenWork, open_work
 from outlast.tasks.desk import BackgroundDesk
 from outlast.tasks.handle import Tasks
 from outlast.tasks.parked import ParkedCalls
@@ -48,24 +49,6 @@ from outlast.tools.redact import Secrets
 LOCAL_OWNER = OwnerId("local")
 DepsT = TypeVar("DepsT")
 OutputT = TypeVar("OutputT")
-
-
-class _Outbox:
-    """Hands a commit's work to the engine and its signals to whoever waits."""
-
-    def __init__(self, signals: LocalSignals) -> None:
-        self.signals = signals
-        self.engine: Engine | None = None
-
-    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
-        if self.engine is not None:
-            self.engine.enqueue(unit, work)
-
-    def deliver(self, committed: Committed) -> None:
-        topics = {log_topic(event.session_id) for event in committed.events}
-        self.signals.publish([*topics, *committed.signals])
-        if committed.work and self.engine is not None:
-            self.engine.notice(committed.work)
 
 
 class Outlast(Generic[DepsT, OutputT]):
@@ -100,6 +83,7 @@ class Outlast(Generic[DepsT, OutputT]):
         self._services: Services | None = None
         self._output: TypeAdapter[Any] | None = None
         self._host: AgentHost | None = None
+        self._listeners: list[Listener] = []
 
     @property
     def sessions(self) -> Sessions:
@@ -155,6 +139,14 @@ class Outlast(Generic[DepsT, OutputT]):
             raise NotFound(f"There is no agent {agent!r} here.")
         return await self._host.declared_tools()
 
+    def listen(self, listener: Listener) -> None:
+        """Be told of every committed event of this process. A listener that fails harms nothing."""
+        self._listeners.append(listener)
+
+    async def open_work(self) -> OpenWork:
+        """How much waits and runs, over all owners."""
+        return await self._open().database.read(lambda connection: open_work(connection, self._clock.now()))
+
     async def check(self) -> None:
         """Raises `StoreUnavailable` while the database does not take commits."""
         await self._open().database.transaction(lambda unit: None, name="check")
@@ -196,7 +188,8 @@ class Outlast(Generic[DepsT, OutputT]):
         database = await opening.open_sqlite(path, clock=self._clock, durability=self.settings.durability)
         stack.push_async_callback(database.close)
         files = FileStore(self.settings.files or f"{path}.files")
-        outbox = _Outbox(LocalSignals())
+        outbox = EngineOutbox(LocalSignals())
+        outbox.listeners = self._listeners
         database.attach(outbox)
         workshop = await self._workshop(stack, database, files, outbox.signals)
         worker = Worker(workshop)

@@ -103,3 +103,6 @@ class Settings(BaseSettings):
     jwks_url: str | None = Field(default=None, description="Where the issuer of JWTs publishes its keys.")
     jwt_audience: str | None = Field(default=None, description="The audience that a JWT must be meant for.")
     jwt_issuer: str | None = Field(default=None, description="The issuer that a JWT must come from.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="What a server or worker process logs, as JSON unless on a terminal."
+    )

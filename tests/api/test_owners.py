@@ -125,6 +125,7 @@ USES: dict[str, Use] = {
     "stop_chat": Use(before=a_chat),
     "list_agents": Use(),
     "list_tools": Use(),
+    "metrics": Use(is_admin=True),
     "make_key": Use({"owner_id": "ben", "name": "one more"}, is_admin=True),
     "list_keys": Use(is_admin=True),
     "revoke_key": Use(before=a_key, is_admin=True),

@@ -9,7 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src" / "outlast"
 
 LAYERS = (
-    {"errors", "ids", "clock", "settings"},
+    {"errors", "ids", "clock", "settings", "trace"},
     {"events", "tools"},
     {"store"},
     {"tasks", "calls", "sessions", "schedules", "owners"},

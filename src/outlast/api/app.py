@@ -1,7 +1,7 @@
 """`create_app(outlast)`: everything the runtime does, over HTTP. No globals: an app belongs to one runtime."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -13,7 +13,24 @@ from outlast.api import problems
 from outlast.api.auth import Authenticate, Authenticator, ByJwt, ByKey, ByProgram, Gate
 from outlast.api.limits import BodyLimit, RequestRate
 from outlast.api.login import Logins
-from outlast.api.routes import about, ai_sdk, events, feed, health, keys, login, messages, page, sessions, tasks, turns
+from outlast.api.routes import (
+    about,
+    ai_sdk,
+    events,
+    feed,
+    health,
+    keys,
+    login,
+    messages,
+    metrics,
+    page,
+    sessions,
+    tasks,
+    turns,
+)
+from outlast.observe.metrics import Metrics
+from outlast.observe.requests import ObservedRequests
+from outlast.observe.stalls import watching_for_stalls
 from outlast.runtime import Outlast
 from outlast.settings import Settings
 
@@ -33,12 +50,15 @@ def create_app(runtime: Outlast[Any, Any], *, authenticate: Authenticate | None 
         summary="A runtime for AI agents whose work takes longer than a request.",
         lifespan=_lifespan,
         generate_unique_id_function=_name_of,
+        telemetry={"operation_spans": False, "logs": False},
         responses={**problems.responses(500)},
     )
     app.state.outlast = runtime
     app.state.heartbeat = settings.heartbeat.total_seconds()
     app.state.gate = Gate(_authenticators(runtime, authenticate), RequestRate(settings.max_requests_per_minute))
     app.state.logins = Logins(lambda: runtime.keys)
+    app.state.metrics = numbers = Metrics(runtime)
+    runtime.listen(numbers.seen)
     problems.install(app)
     v1 = APIRouter(prefix="/v1")
     for each in _V1:
@@ -46,8 +66,10 @@ def create_app(runtime: Outlast[Any, Any], *, authenticate: Authenticate | None 
     app.include_router(v1)
     app.include_router(ai_sdk.router)
     app.include_router(health.router)
+    app.include_router(metrics.router)
     app.include_router(page.router)
     _add_middleware(app, settings)
+    app.add_middleware(ObservedRequests, metrics=numbers)
     return app
 
 
@@ -76,10 +98,11 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     runtime: Outlast[Any, Any] = app.state.outlast
-    if runtime.is_running:
-        yield
-        return
-    async with runtime:
+    numbers: Metrics = app.state.metrics
+    async with AsyncExitStack() as stack:
+        stack.enter_context(watching_for_stalls(numbers.stalls.inc))
+        if not runtime.is_running:
+            await stack.enter_async_context(runtime)
         yield
 
 

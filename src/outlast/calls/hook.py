@@ -13,6 +13,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.toolsets import AbstractToolset
 
+from outlast import trace
 from outlast.calls.breaker import ADVICE, MOST, REFUSED, Breaker
 from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
@@ -227,7 +228,8 @@ def start(running: RunningCall, handler: Callable[[Any], Any], args: Any) -> asy
     """Run a tool so that its code finds the call it belongs to."""
     token = current_call.set(running)
     try:
-        running.inner = asyncio.create_task(handler(args), name=f"call {running.tool} {running.call_id}")
+        run = trace.traced(running.tool, running.call_id, handler)
+        running.inner = asyncio.create_task(run(args), name=f"call {running.tool} {running.call_id}")
     finally:
         current_call.reset(token)
     return running.inner

@@ -17,6 +17,7 @@ from outlast.api.auth import Principal
 from outlast.cli.app_file import AnyOutlast, load_app
 from outlast.cli.server_file import ServerFile
 from outlast.errors import OutlastError
+from outlast.observe import logs
 from outlast.runtime import LOCAL_OWNER
 
 _GRACE_SECONDS = 2
@@ -85,6 +86,7 @@ def serve(
 
 def run(outlast: AnyOutlast, *, host: str, port: int, console: Console) -> None:
     """Serve until SIGINT or SIGTERM; turns are handed over, not lost."""
+    logs.configure(level=outlast.settings.log_level)
     if host not in _LOCAL:
         console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")
     listening = _listen(host, port, console)

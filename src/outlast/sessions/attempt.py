@@ -11,7 +11,9 @@ import structlog
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
+from structlog.contextvars import bound_contextvars
 
+from outlast import trace
 from outlast.calls.call import CallThreads
 from outlast.calls.channel import CallChannel
 from outlast.calls.hook import Unconfirmed
@@ -158,6 +160,20 @@ class Attempt:
                 self._run.calls.press()
 
     async def _drive(self) -> None:
+        fence = self.claim.fence
+        attributes = {
+            "outlast.agent": self.claim.agent,
+            "outlast.session_id": fence.session_id,
+            "outlast.turn_id": fence.turn_id,
+            "outlast.attempt": fence.attempt,
+        }
+        with (
+            trace.turn_span((each.body for each in self.claim.waiting), attributes),
+            bound_contextvars(session_id=fence.session_id, turn_id=fence.turn_id),
+        ):
+            await self._drive_it()
+
+    async def _drive_it(self) -> None:
         claim, shop = self.claim, self._shop
         run = self._run = await self._load()
         if claim.turn.stop_requested_at is not None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 import sqlalchemy as sa
 from pydantic_ai.messages import ModelMessage
 
+from outlast import trace
 from outlast.clock import monotonic
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.outcome import Outcome
@@ -136,6 +137,8 @@ class Session:
             raise InvalidInput(f"The model {model!r} is not allowed here: use one of {sorted(self._services.models)}.")
         inbox.check_text(text, self._services.limits.max_text)
         body = await body_of(self._services.files, self.id, context=context, files=files, model=model)
+        if carrier := trace.carrier():
+            body[trace.KEY] = carrier
         accepted = await self._database.transaction(
             lambda unit: inbox.accept(
                 unit,

@@ -1,0 +1,39 @@
+"""Where a commit's work and signals go: to the engine, to whoever waits, and to whoever looks on."""
+
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from outlast.engines.engine import Engine
+from outlast.events.event import Event
+from outlast.events.signals import LocalSignals, log_topic
+from outlast.store.unit import Committed, Unit, Work
+
+log = structlog.get_logger("outlast.engine")
+
+Listener = Callable[[Sequence[Event]], None]
+"""Told of committed events, in order, on the event loop. It may be slow or fail, and harms nobody but itself."""
+
+
+class EngineOutbox:
+    """Hands a commit's work to the engine and its signals to whoever waits."""
+
+    def __init__(self, signals: LocalSignals) -> None:
+        self.signals = signals
+        self.engine: Engine | None = None
+        self.listeners: list[Listener] = []
+
+    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
+        if self.engine is not None:
+            self.engine.enqueue(unit, work)
+
+    def deliver(self, committed: Committed) -> None:
+        topics = {log_topic(event.session_id) for event in committed.events}
+        self.signals.publish([*topics, *committed.signals])
+        if committed.work and self.engine is not None:
+            self.engine.notice(committed.work)
+        for each in self.listeners if committed.events else ():
+            try:
+                each(committed.events)
+            except Exception:
+                log.exception("a listener failed; what it was told of is committed")

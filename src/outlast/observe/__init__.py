@@ -1,0 +1,1 @@
+"""Watching a runtime: logs, metrics, stalls. Whatever fails here harms nothing that is watched."""

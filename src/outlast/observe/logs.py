@@ -1,0 +1,56 @@
+"""Structured log lines: one JSON object each, secrets masked, long values cut."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, TextIO, cast
+
+import structlog
+from opentelemetry import trace
+
+from outlast.tools.redact import error_chain, redact
+
+_OWN = ("event", "level", "timestamp", "logger", "exception", "chain")
+
+
+def configure(*, is_json: bool | None = None, level: str = "info", stream: TextIO = sys.stderr) -> None:
+    """Set up the process's logs: JSON for machines, or coloured lines when a person looks on."""
+    for_machines = not stream.isatty() if is_json is None else is_json
+    renderer: Any = structlog.processors.JSONRenderer() if for_machines else _for_people()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            add_trace,
+            redacted,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.WriteLoggerFactory(file=stream),
+        cache_logger_on_first_use=False,
+    )
+
+
+def add_trace(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The trace that a line belongs to, if there is one."""
+    span = trace.get_current_span().get_span_context()
+    if span.is_valid:
+        line["trace_id"] = trace.format_trace_id(span.trace_id)
+    return line
+
+
+def redacted(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Every value fit to be read by whoever reads logs; an exception keeps its whole chain of causes."""
+    error = line.pop("exc_info", None)
+    if error:
+        found = error if isinstance(error, BaseException) else sys.exc_info()[1]
+        if found is not None:
+            line["exception"] = error_chain(found)
+    own = {name: line[name] for name in _OWN if name in line}
+    rest = cast(dict[str, Any], redact({name: value for name, value in line.items() if name not in own}))
+    return {**own, **rest}
+
+
+def _for_people() -> structlog.dev.ConsoleRenderer:
+    return structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)

@@ -1,0 +1,56 @@
+"""Each request counted and logged: an ASGI middleware around the whole app."""
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from outlast.clock import monotonic
+from outlast.observe.metrics import Metrics
+
+log = structlog.get_logger("outlast.requests")
+
+
+class ObservedRequests:
+    """Streams count until they end; their time is the time until they begin."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status, first = monotonic(), 500, 0.0
+
+        async def sending(message: Message) -> None:
+            nonlocal status, first
+            if message["type"] == "http.response.start":
+                status, first = message["status"], monotonic() - began
+            await send(message)
+
+        self._metrics.streams.inc()
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            self._ended(scope, status, first, monotonic() - began)
+
+    def _ended(self, scope: Scope, status: int, first: float, seconds: float) -> None:
+        method, route = scope["method"], _route(scope)
+        self._metrics.streams.dec()
+        self._metrics.requests.labels(method, route, str(status)).inc()
+        self._metrics.request_seconds.labels(route).observe(first)
+        log.info("request", method=method, route=route, status=status, seconds=round(seconds, 4), **_ids(scope))
+
+
+def _route(scope: Scope) -> str:
+    """The pattern, never the path itself: paths have ids in them, and strangers choose them."""
+    pattern: str | None = getattr(scope.get("route"), "path", None)
+    if pattern is None:
+        return "(none)"
+    # What was mounted or included above the route's own pattern has no ids in it.
+    above = scope["path"].count("/") - pattern.count("/")
+    return "/".join(scope["path"].split("/")[: above + 1]) + pattern
+
+
+def _ids(scope: Scope) -> dict[str, str]:
+    return {name: value for name, value in scope.get("path_params", {}).items() if name.endswith("_id")}

@@ -1,0 +1,82 @@
+"""Noticing that the event loop stands still, and naming the code that holds it."""
+
+import asyncio
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import structlog
+
+from outlast.clock import monotonic
+
+log = structlog.get_logger("outlast.loop")
+
+STALL_SECONDS = 1.0
+_BEAT_SECONDS = 0.25
+
+
+@contextmanager
+def watching_for_stalls(
+    when_stalled: Callable[[], None] = lambda: None, *, longest: float = STALL_SECONDS
+) -> Generator[None]:
+    """While this is open, a stall longer than that is logged once, with what ran and where it stood.
+
+    The beat runs on the event loop, the look-out in a thread: a loop that stands still cannot say so itself.
+    """
+    loop = asyncio.get_running_loop()
+    watch = _Watch(loop, threading.get_ident(), when_stalled, longest)
+    watch.beat()
+    thread = threading.Thread(target=watch.look_out, name="outlast-stalls", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        watch.end()
+        thread.join()
+
+
+class _Watch:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, thread_id: int, when_stalled: Callable[[], None], longest: float
+    ) -> None:
+        self._loop = loop
+        self._thread_id = thread_id
+        self._when_stalled = when_stalled
+        self._longest = longest
+        self._beat_every = min(_BEAT_SECONDS, longest / 4)
+        self._last = monotonic()
+        self._next: asyncio.TimerHandle | None = None
+        self._over = threading.Event()
+
+    def beat(self) -> None:
+        self._last = monotonic()
+        self._next = self._loop.call_later(self._beat_every, self.beat)
+
+    def end(self) -> None:
+        self._over.set()
+        if self._next is not None:
+            self._next.cancel()
+
+    def look_out(self) -> None:
+        told_of = 0.0
+        while not self._over.wait(self._beat_every):
+            last = self._last
+            if monotonic() - last > self._longest and told_of != last:
+                told_of = last
+                self._tell(monotonic() - last)
+
+    def _tell(self, seconds: float) -> None:
+        running = asyncio.current_task(self._loop)
+        frame = sys._current_frames().get(self._thread_id)  # pyright: ignore[reportPrivateUsage]
+        where = traceback.format_stack(frame)[-1].strip() if frame is not None else ""
+        name = "" if running is None else running.get_name()
+        log.warning(
+            "the event loop stands still: something blocks it; make the tool `def` instead of `async def`, or await",
+            seconds=round(seconds, 1),
+            running=name,
+            tool=name.split(" ")[1] if name.startswith("call ") else None,
+            where=where,
+        )
+        self._when_stalled()
