@@ -268,3 +268,8 @@ async def test_the_next_turn_of_a_session_is_found(database: Database) -> None:
         return None if found is None else found.id
 
     assert [await after(turn_id) for turn_id in made] == [made[1], made[2], None]
+    latest = await database.read(lambda connection: turns.latest(connection, session_id, limit=2))
+    assert [row.id for row in latest] == made[1:]
+    before = latest[0].first_event
+    earlier = await database.read(lambda connection: turns.latest(connection, session_id, limit=2, before=before))
+    assert [row.id for row in earlier] == made[:1]

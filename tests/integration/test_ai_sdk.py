@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from outlast.protocols.ai_sdk import DONE, encode, frame
+from outlast.protocols.ai_sdk_messages import MessageFold
 from tests.support.turn_events import QUEUED, RESPONSE, TASK, TURN, USAGE, Said, answered, asked, events, text
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +38,7 @@ SCENARIOS = {
     "held": "a message that a stop leaves waiting is kept, and its stream ends",
     "parked": "a call past its budget has its handle as output; its end is a new message",
     "news": "what becomes of a task is seen in the answer that is being made",
+    "opened": "a page that is opened anew shows what the old one showed",
     "fail": "a failure and a refusal are said in words",
 }
 
@@ -195,6 +197,15 @@ async def test_a_stock_client_takes_everything_that_a_log_may_hold(version: str,
     assert dropped == ["1.1.0", "1.1.1", "1.1.2"]
     assert named == ["1.1.0", "1.1.1", "1.2.0"], "a page can tell which of its texts were dropped"
     assert [part["data"]["state"] for part in parts if part["type"] == "data-task"] == ["succeeded"]
+    fold = MessageFold()
+    for chunk in encode(TURN, events(*EVERYTHING, end)):
+        fold.add(chunk)
+    assert [_seen(part) for part in fold.message["parts"]] == [_seen(part) for part in parts]
+    assert fold.message["metadata"] == answer["metadata"]
+
+
+def _seen(part: dict[str, Any]) -> list[Any]:
+    return [part.get(name) for name in ("type", "text", "state", "toolCallId", "output", "errorText", "data")]
 
 
 async def test_the_stream_has_the_headers_that_proxies_and_clients_want(client: httpx2.AsyncClient) -> None:
@@ -217,6 +228,23 @@ async def test_a_chat_is_a_session(client: httpx2.AsyncClient) -> None:
     assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
 
 
+async def test_a_page_that_is_opened_reads_back_page_by_page(client: httpx2.AsyncClient) -> None:
+    """The last turns first; files are named, and each message has the id that its client gave it."""
+    for number in range(3):
+        sent = body("pages", "hello")
+        sent["messages"][0]["id"] = f"m{number}"
+        sent["messages"][0]["parts"].append({"type": "file", "url": "data:text/plain,abc", "filename": "a.txt"})
+        assert (await client.post("/api/chat", json=sent)).status_code == 200
+    last = (await client.get("/api/chat/pages/messages", params={"limit": 2})).json()
+    first = (await client.get("/api/chat/pages/messages", params={"limit": 2, "before": last["next"]})).json()
+    assert [each["id"] for each in first["items"] + last["items"] if each["role"] == "user"] == ["m0", "m1", "m2"]
+    assert (len(first["items"]), first["next"]) == (2, None)
+    file, said = first["items"][0]["parts"]
+    assert (file["data"]["name"], file["data"]["bytes"], said["text"]) == ("a.txt", 3, "hello")
+    new = (await client.get("/api/chat/never-used/messages")).json()
+    assert new == {"items": [], "next": None}
+
+
 async def test_a_chat_of_another_owner_is_not_there(server: Server, client: httpx2.AsyncClient) -> None:
     """P7: the same name is another chat, and neither its stream nor its stop reach the first."""
     async with client.stream("POST", "/api/chat", json=body("private", "slow private")) as response:
@@ -227,6 +255,7 @@ async def test_a_chat_of_another_owner_is_not_there(server: Server, client: http
         async with client_of(server, "eve") as eve:
             assert (await eve.get("/api/chat/private/stream")).status_code == 204
             assert (await eve.post("/api/chat/private/stop")).status_code == 404
+            assert (await eve.get("/api/chat/private/messages")).json()["items"] == []
         assert (await client.post("/gates/private")).status_code == 200
         assert '"delta":"two."' in "".join([line async for line in lines])
 

@@ -47,6 +47,17 @@ const patient = (last) => ({
   prepareReconnectToStreamRequest: ({ api, id }) => ({ api: `${api}/${id}/stream?wait=20&after=${last()}` }),
 });
 
+/** What a page shows of a message; of a task only which one, because it goes on. */
+const shown = ({ id, role, parts }) => ({
+  id,
+  role,
+  parts: parts.map((part) =>
+    part.type === "data-task"
+      ? part.id
+      : [part.type, part.text, part.state, part.toolCallId, part.input, part.output, part.errorText, part.data],
+  ),
+});
+
 const scenarios = {
   async send() {
     const chat = page();
@@ -240,6 +251,28 @@ const scenarios = {
     assert.equal(news(chat).length, 1, "news of a task are one part, updated in place");
     assert.equal(textOf(chat.answers[1]), "One two.|The survey is done.");
     assert.deepEqual(roles(chat), ["user", "assistant", "user", "assistant"]);
+  },
+
+  async opened() {
+    const { fetch: counted, accepted } = counting(4);
+    const chat = page({ ...patient(() => chat.answers.at(-1).id), fetch: counted });
+    await chat.sendMessage({ text: `survey ${id}` });
+    const waking = chat.resumeStream();
+    await open("opened");
+    await waking;
+    const sending = chat.sendMessage({ text: `slow last-${id}` });
+    await chat.until(says("One ", 2));
+    const steering = chat.sendMessage({ text: "hello" });
+    await accepted;
+
+    const opened = async () => (await (await fetch(`${url}/api/chat/${id}/messages`, { headers })).json()).items;
+    const running = await opened();
+    assert.deepEqual(running.map(shown), chat.messages.slice(0, 4).map(shown));
+    assert.equal(partsOf(running[1], "data-task")[0].data.state, "succeeded", "tasks are shown as they are now");
+    await open("last-opened");
+    await Promise.all([sending, steering]);
+    assert.deepEqual((await opened()).map(shown), chat.messages.map(shown));
+    assert.deepEqual(roles(chat), ["user", "assistant", "assistant", "user", "assistant", "user"]);
   },
 
   async regenerate() {

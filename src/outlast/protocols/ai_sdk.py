@@ -85,10 +85,10 @@ class TurnEncoder:
 
     def __init__(self, turn_id: TurnId | str) -> None:
         self.is_over = False
+        self.has_spoken = False
         self._turn_id = turn_id
         self._has_begun = False
         self._early: dict[str, list[BaseChunk]] = {}
-        self._has_spoken = False
         self._response: str | None = None
         """The response whose step is open."""
         self._has_step_calls = False
@@ -155,7 +155,7 @@ class TurnEncoder:
         if response == self._response:
             return []
         chunks = self._end_step()
-        self._response, self._has_spoken = response, True
+        self._response, self.has_spoken = response, True
         return [*chunks, StartStepChunk()]
 
     def _end_step(self) -> list[BaseChunk]:
@@ -206,7 +206,7 @@ class TurnEncoder:
         if data["kind"] == "wake":
             news = {"input_id": data["input_id"], "task_id": event.task_id, "text": data["text"]}
             return [*self._end_step(), DataChunk(type="data-wake", id=data["input_id"], data=news)]
-        if not self._has_spoken:
+        if not self.has_spoken:
             return []
         said = {"input_id": data["input_id"], "kind": data["kind"], "text": data["text"]}
         return [*self._end_step(), DataChunk(type="data-message", id=data["input_id"], data=said)]

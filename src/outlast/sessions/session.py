@@ -213,6 +213,14 @@ class Session:
     def turn(self, turn_id: TurnId | str) -> Turn:
         return Turn(self._services, self.id, self.agent, TurnId(turn_id))
 
+    async def turns(self, *, before: TurnId | str | None = None, limit: int = 50) -> Page[Turn]:
+        """The last turns, or those before another one; oldest first. `next` is the turn to read on before."""
+        begin, most = None if before is None else await self.turn(before).begins_after() + 1, paging.clamp(limit)
+        read = partial(turns.latest, session_id=self.id, before=begin, limit=most + 1)
+        rows = await self._read(read)
+        shown = [self.turn(row.id) for row in rows[-most:]]
+        return Page(shown, shown[0].id if len(rows) > most else None)
+
     async def turn_after(self, turn_id: TurnId | str) -> Turn | None:
         """The turn that came next after another one, whether it runs or is over."""
         after = await self.turn(turn_id).begins_after() + 1

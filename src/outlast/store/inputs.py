@@ -57,6 +57,7 @@ class Input:
     task_id: TaskId | None = None
     turn_id: TurnId | None = None
     message: int | None = None
+    idempotency_key: str | None = None
 
 
 def from_row(row: sa.RowMapping) -> Input:
@@ -73,6 +74,7 @@ def from_row(row: sa.RowMapping) -> Input:
         task_id=row["task_id"],
         turn_id=row["turn_id"],
         message=row["message"],
+        idempotency_key=row["idempotency_key"],
     )
 
 

@@ -135,6 +135,15 @@ def next_of(connection: sa.Connection, session_id: SessionId, *, after: int) -> 
     return _first(connection, chosen.order_by(turns.c.first_event))
 
 
+def latest(connection: sa.Connection, session_id: SessionId, *, limit: int, before: int | None = None) -> list[TurnRow]:
+    """The session's last turns, or the last that begin before an event; oldest first."""
+    chosen = sa.select(turns).where(turns.c.session_id == session_id)
+    if before is not None:
+        chosen = chosen.where(turns.c.first_event < before)
+    found = connection.execute(chosen.order_by(turns.c.first_event.desc()).limit(limit)).mappings()
+    return [from_row(row) for row in found][::-1]
+
+
 def _first(connection: sa.Connection, chosen: sa.Select[Any]) -> TurnRow | None:
     row = connection.execute(chosen.limit(1)).mappings().first()
     return None if row is None else from_row(row)

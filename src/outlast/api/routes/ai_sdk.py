@@ -6,10 +6,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from outlast.api import sse
-from outlast.api.models import TurnAnswer
-from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSessions, Wait
+from outlast.api.models import ListOf, TurnAnswer
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, Wait
 from outlast.errors import NotFound
-from outlast.protocols import ai_sdk, ai_sdk_chat, ai_sdk_request
+from outlast.protocols import ai_sdk, ai_sdk_chat, ai_sdk_messages, ai_sdk_request
 
 router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON)
 
@@ -58,6 +58,25 @@ async def resume_chat(
     if turn_id is None:
         return Response(status_code=204)
     return _response(request, ai_sdk_chat.turn_frames(session, turn_id))
+
+
+@router.get("/{chat_id}/messages")
+async def list_chat_messages(
+    sessions: OwnSessions,
+    chat_id: str,
+    limit: Limit = 50,
+    before: Annotated[str | None, Query(max_length=100, description="`next` of the page before.")] = None,
+) -> ListOf[dict[str, Any]]:
+    """What a page shows when it is opened: the UI messages of the last turns, oldest first; none for a new chat.
+
+    `limit` counts turns. An answer that is still being made is not among them: its stream brings it.
+    """
+    try:
+        session = await ai_sdk_chat.find(sessions, chat_id)
+    except NotFound:
+        return ListOf(items=[], next=None)
+    turns = await session.turns(before=before, limit=limit)
+    return ListOf(items=await ai_sdk_messages.ui_messages(session, turns.items), next=turns.next)
 
 
 @router.post("/{chat_id}/stop", responses=FOUND)
