@@ -12,6 +12,12 @@ from pydantic_ai.models import Model
 
 import outlast
 from outlast import errors, testing
+from outlast.client import keys as client_keys
+from outlast.client import session as client_session
+from outlast.client import sessions as client_sessions
+from outlast.client import streams as client_streams
+from outlast.client import tasks as client_tasks
+from outlast.client import turn as client_turn
 from outlast.events.outcome import CallOutcome, Usage
 from outlast.events.stream import EventStream
 from outlast.owners.feed import OwnerStream
@@ -42,7 +48,20 @@ MET_ON_THE_WAY = (
 )
 """Not imported by name: they are what public things return."""
 
-MADE_BY_USERS = (outlast.Outlast, testing.ScriptedModel)
+OF_A_CLIENT = (
+    client_sessions.Sessions,
+    client_session.Session,
+    client_turn.Sent,
+    client_turn.Turn,
+    client_tasks.Tasks,
+    client_keys.Keys,
+    client_streams.EventStream,
+    client_streams.FeedStream,
+    client_streams.OutputStream,
+)
+"""What a client returns: handles like the library's, over HTTP."""
+
+MADE_BY_USERS = (outlast.Outlast, outlast.Client, testing.ScriptedModel)
 """The constructors that users call; the other classes are handles that methods return, or plain records."""
 
 
@@ -54,6 +73,9 @@ def python_page() -> str:
         "## What these give you",
         "You do not import these: methods above return them.",
         *(_class(each.__name__, each) for each in MET_ON_THE_WAY),
+        "## What a client gives you",
+        "`Client` has the library's nouns over HTTP; what else it returns is what the server answers, with types.",
+        *(_class(each.__name__, each) for each in OF_A_CLIENT),
         "## `outlast.testing`",
         *_entries(testing),
         "## `outlast.errors`",

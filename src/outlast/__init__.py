@@ -1,23 +1,29 @@
 """Outlast: a runtime for AI agents whose work takes longer than a request."""
 
-from outlast.calls.call import artifact, idempotency_key, output, progress, secret
-from outlast.errors import OutlastError
-from outlast.events.event import Event
-from outlast.events.outcome import Outcome
-from outlast.runtime import Outlast
-from outlast.sessions.attachments import Attachment, Context
-from outlast.sessions.host import TurnContext
-from outlast.sessions.session import Session
-from outlast.sessions.settlement import Verdict
-from outlast.sessions.turn_handle import Sent, Turn
-from outlast.settings import Settings
-from outlast.store.tasks import Task
-from outlast.tools.hints import hints
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from outlast.calls.call import artifact, idempotency_key, output, progress, secret
+    from outlast.client.client import Client
+    from outlast.errors import OutlastError
+    from outlast.events.event import Event
+    from outlast.events.outcome import Outcome
+    from outlast.runtime import Outlast
+    from outlast.sessions.host import TurnContext
+    from outlast.sessions.session import Session
+    from outlast.sessions.settlement import Verdict
+    from outlast.sessions.turn_handle import Sent, Turn
+    from outlast.settings import Settings
+    from outlast.store.tasks import Task
+    from outlast.tools.hints import hints
+    from outlast.wire.attachment import Attachment, Context
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Attachment",
+    "Client",
     "Context",
     "Event",
     "Outcome",
@@ -37,3 +43,39 @@ __all__ = [
     "progress",
     "secret",
 ]
+
+_HOMES = {
+    "Attachment": "wire.attachment",
+    "Client": "client.client",
+    "Context": "wire.attachment",
+    "Event": "events.event",
+    "Outcome": "events.outcome",
+    "Outlast": "runtime",
+    "OutlastError": "errors",
+    "Sent": "sessions.turn_handle",
+    "Session": "sessions.session",
+    "Settings": "settings",
+    "Task": "store.tasks",
+    "Turn": "sessions.turn_handle",
+    "TurnContext": "sessions.host",
+    "Verdict": "sessions.settlement",
+    "artifact": "calls.call",
+    "hints": "tools.hints",
+    "idempotency_key": "calls.call",
+    "output": "calls.call",
+    "progress": "calls.call",
+    "secret": "calls.call",
+}
+"""Names are loaded when they are asked for: a client, or a command that asks a server, needs no runtime."""
+
+if not TYPE_CHECKING:  # else every misspelt name would have a type
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_HOMES})

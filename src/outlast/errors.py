@@ -63,6 +63,36 @@ class LimitReached(TooManyRequests):
     code = "limit_reached"
 
 
+class Unauthenticated(OutlastError):
+    """Nobody is named by the request, or the name was not proven."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(OutlastError):
+    """Whoever asks has not the role or scope for this, whatever the id."""
+
+    code = "forbidden"
+
+
+class BodyTooLarge(OutlastError):
+    """The request has more bytes than the server reads."""
+
+    code = "body_too_large"
+
+
+class Unreachable(OutlastError):
+    """The server did not answer: what was asked may or may not have arrived."""
+
+    code = "unreachable"
+
+
+class ServerFault(OutlastError):
+    """The server answered with an error that has no class here; `details` has its `code` and `status`."""
+
+    code = "server_fault"
+
+
 class StoreUnavailable(OutlastError):
     """The database did not take the commit: nothing was acknowledged; try again."""
 

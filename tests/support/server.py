@@ -11,7 +11,7 @@ import httpx2
 import uvicorn
 from pydantic_core import from_json
 
-from outlast import Outlast
+from outlast import Client, Outlast
 from outlast.api.app import create_app
 from outlast.api.auth import Authenticate
 from outlast.store.keys import Role, Scope
@@ -68,6 +68,16 @@ async def serving(outlast: Outlast[Any, Any], *, authenticate: Authenticate | No
             server.should_exit = True
             await running
             await _end_watcher()
+
+
+@asynccontextmanager
+async def client_of(
+    server: Served, owner: str = "ada", *, url: str | None = None, patience: float = 30
+) -> AsyncGenerator[Client]:
+    """A client with a key of its own, straight to the server or over another address."""
+    _, token = await server.outlast.keys.make(owner, "test", role="admin")
+    async with Client(url or server.url, token, patience=patience) as client:
+        yield client
 
 
 async def _end_watcher() -> None:

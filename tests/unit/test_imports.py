@@ -10,12 +10,12 @@ PACKAGE = Path(__file__).parents[2] / "src" / "outlast"
 
 LAYERS = (
     {"errors", "ids", "clock", "settings", "trace"},
-    {"events", "tools"},
+    {"events", "tools", "wire"},
     {"store"},
     {"tasks", "calls", "sessions", "schedules", "owners"},
     {"engines"},
     {"runtime"},
-    {"api", "protocols", "cli"},
+    {"api", "protocols", "client", "cli"},
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 

@@ -5,6 +5,7 @@ import outlast.testing
 
 NAMES = [
     "Attachment",
+    "Client",
     "Context",
     "Event",
     "Outcome",

@@ -11,8 +11,7 @@ from fastapi.security import HTTPBearer
 from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 
 from outlast.api.limits import RequestRate
-from outlast.api.problems import Forbidden, Unauthenticated
-from outlast.errors import InvalidInput, StoreUnavailable
+from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from outlast.owners.keys import Keys
 
 COOKIE = "outlast"

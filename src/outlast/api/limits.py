@@ -5,9 +5,9 @@ from collections import OrderedDict
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from outlast.api.problems import BodyTooLarge, response_of
+from outlast.api.problems import response_of
 from outlast.clock import monotonic
-from outlast.errors import TooManyRequests
+from outlast.errors import BodyTooLarge, TooManyRequests
 
 _MOST_OWNERS = 10_000
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from outlast.api.auth import Principal
-from outlast.api.problems import Unauthenticated
 from outlast.clock import monotonic
+from outlast.errors import Unauthenticated
 from outlast.owners.keys import Keys
 from outlast.store.keys import Key
 

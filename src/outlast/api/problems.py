@@ -59,22 +59,6 @@ _TELLING = ("retry_after", "reset_at", "limit", "state", "open", "percent", "err
 """What of an error's details a client is told. Never an id: an unknown one and another owner's look the same."""
 
 
-class Unauthenticated(OutlastError):
-    """Nobody is named by the request, or the name was not proven."""
-
-    code = "unauthenticated"
-
-
-class Forbidden(OutlastError):
-    """Whoever asks has not the role or scope for this, whatever the id."""
-
-    code = "forbidden"
-
-
-class BodyTooLarge(OutlastError):
-    code = "body_too_large"
-
-
 class Problem(BaseModel):
     """An error, as RFC 9457 has it. `code` is stable; `detail` says what to do next."""
 

@@ -1,33 +1,16 @@
 """What stays with a message: the page it was written on, and files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from outlast.errors import InvalidInput
 from outlast.ids import SessionId
 from outlast.store.files import FileStore
+from outlast.wire.attachment import Attachment, Context
 
 MAX_URL = 2_000
 MAX_CONTENT = 32_000
 MAX_FILES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """Where the user is while writing; shown to the model as data."""
-
-    content: str
-    url: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file that belongs to a message; the model sees its id and name."""
-
-    name: str
-    data: bytes
-    media_type: str = "application/octet-stream"
 
 
 def check_characters(text: str, what: str) -> None:

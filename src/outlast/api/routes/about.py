@@ -1,48 +1,19 @@
 """What this server offers: agents, tools, and what was used."""
 
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import JsonValue
 from pydantic_ai import ToolDefinition
 
 from outlast.api.auth import Caller
-from outlast.api.models import Answer, ListOf, UsageAnswer
 from outlast.api.wiring import COMMON, Runtime
 from outlast.tools.hints import UNSET, hints_of
+from outlast.wire.about import AgentAnswer, ToolAnswer
+from outlast.wire.forms import ListOf
 
 router = APIRouter(tags=["about"], responses=COMMON)
-
-
-class AgentAnswer(Answer):
-    name: str
-    models: list[str]
-
-
-class ToolAnswer(Answer):
-    """A tool of an agent, with what Outlast was told about it."""
-
-    agent: str
-    name: str
-    description: str | None
-    parameters: dict[str, JsonValue]
-    hints: dict[str, JsonValue]
-
-
-class PeriodAnswer(UsageAnswer):
-    """Money is told on a single-user server and to admins; others see `percent` of their limit."""
-
-    unpriced_requests: int
-
-
-class UsageReportAnswer(Answer):
-    today: PeriodAnswer
-    week: PeriodAnswer
-    limit_microdollars: int | None
-    percent: float | None
-    resets_at: datetime
 
 
 @router.get("/agents")

@@ -1,46 +1,17 @@
 """API keys of all owners, for admins."""
 
-from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from datetime import timedelta
+from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import Field
 
 from outlast.api.auth import Admin
-from outlast.api.models import Answer, Body, ListOf
 from outlast.api.wiring import COMMON, FOUND, Runtime
 from outlast.ids import KeyId
-from outlast.store.keys import Key
+from outlast.wire.forms import ListOf
+from outlast.wire.key import KeyAnswer, KeyBody, NewKeyAnswer
 
 router = APIRouter(prefix="/keys", tags=["keys"], responses=COMMON)
-
-
-class KeyBody(Body):
-    owner_id: str = Field(min_length=1, max_length=200)
-    name: str = Field(min_length=1, max_length=200)
-    role: Literal["user", "admin"] = "user"
-    scope: Literal["read", "write"] = "write"
-    expires_in_days: float | None = Field(default=None, gt=0, le=36_500)
-
-
-class KeyAnswer(Answer):
-    id: str
-    owner_id: str
-    name: str
-    role: str
-    scope: str
-    created_at: datetime
-    expires_at: datetime | None
-    used_at: datetime | None
-    revoked_at: datetime | None
-
-    @classmethod
-    def of(cls, key: Key) -> "KeyAnswer":
-        return cls.model_validate(key, from_attributes=True)
-
-
-class NewKeyAnswer(KeyAnswer):
-    key: str = Field(description="Shown now and never again.")
 
 
 @router.post("", status_code=201)

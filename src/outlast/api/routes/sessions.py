@@ -1,6 +1,6 @@
 """Sessions: made, found, changed, forked, exported, deleted."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic_core import from_json
@@ -37,7 +37,7 @@ async def list_sessions(
     metadata: Annotated[
         str | None, Query(max_length=10_000, description="A JSON object: sessions whose metadata has these values.")
     ] = None,
-    archived: Annotated[bool | None, Query(description="Archived ones too (null), only those, or none.")] = False,
+    archived: Annotated[bool | Literal["any"], Query(description="Only archived ones, none of them, or any.")] = False,
     external_id: Annotated[str | None, Query(max_length=500)] = None,
     agent: Annotated[str | None, Query(max_length=500)] = None,
 ) -> ListOf[SessionAnswer]:
@@ -47,7 +47,7 @@ async def list_sessions(
         before=cursor,
         search=search,
         metadata=None if metadata is None else _object(metadata),
-        archived=archived,
+        archived=None if archived == "any" else archived,
         external_id=external_id,
         agent=agent,
     )

@@ -1,0 +1,65 @@
+"""`Client`: a server's sessions, tasks and events for a program of your own."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from outlast.client.connection import Connection
+from outlast.client.keys import Keys
+from outlast.client.sessions import Sessions
+from outlast.client.streams import FeedStream
+from outlast.client.tasks import Tasks
+from outlast.wire.about import AgentAnswer, ToolAnswer, UsageReportAnswer
+from outlast.wire.forms import ListOf
+
+
+class Client:
+    """Talks with the server at a URL: the same nouns as the library. Use it in `async with`.
+
+    After the first answer it bears with a server that is away (a restart, a cut line) for `patience` seconds: reads,
+    streams, messages and whatever else is done once are asked for again. Problems are the library's errors.
+    """
+
+    def __init__(self, url: str, token: str | None = None, *, patience: float = 60.0) -> None:
+        self._connection = Connection(url, token, patience=patience)
+        self.url = self._connection.url
+        self.sessions = Sessions(self._connection)
+        self.tasks = Tasks(self._connection)
+        self.keys = Keys(self._connection)
+
+    def events(
+        self, *, after: str | None = None, sessions: Sequence[str] = (), types: Sequence[str] = ()
+    ) -> FeedStream:
+        """What changes in all your sessions, and everything of those in `sessions`, as `(cursor, event)`.
+
+        From the beginning, from a cursor, or with `after="now"` what comes next. Use it in `async with`.
+        """
+        return FeedStream(self._connection, after=after, sessions=sessions, types=types)
+
+    async def usage(self) -> UsageReportAnswer:
+        """What was used today and this week, and how much of the limit that is."""
+        return UsageReportAnswer.model_validate(await self._connection.get("/v1/usage"))
+
+    async def agents(self) -> list[AgentAnswer]:
+        """The agents that sessions can have, and the models they may ask for."""
+        return ListOf[AgentAnswer].model_validate(await self._connection.get("/v1/agents")).items
+
+    async def tools(self) -> list[ToolAnswer]:
+        """The tools of the agents, as a model is told of them."""
+        return ListOf[ToolAnswer].model_validate(await self._connection.get("/v1/tools")).items
+
+    async def login_link(self) -> str:
+        """A link that opens the server's page in a browser, once, within ten minutes."""
+        answer = await self._connection.ask("POST", "/v1/login/links")
+        return f"{self.url}/#token={answer['token']}"
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

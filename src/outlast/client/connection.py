@@ -1,0 +1,166 @@
+"""HTTP to one server: problems become errors, and what is safe to send again is sent again."""
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing
+from typing import Any, cast
+
+import httpx2
+from httpx2 import EventSource, ServerSentEvent
+
+from outlast.client.pauses import Pauses
+from outlast.clock import monotonic
+from outlast.errors import NotFound, OutlastError, ServerFault, Unreachable
+
+_MEDIA_TYPE = "text/event-stream"
+_ANSWER_SECONDS = 30.0
+_SILENCE_SECONDS = 45.0
+"""A stream says that it is alive several times in this; one that does not is taken for dead."""
+_STEADY_SECONDS = 5.0
+_TRY_LATER = (429, 502, 503, 504)
+_NOT_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout)
+
+Params = Mapping[str, str | int | float | bool | None]
+
+
+class Connection:
+    """One pool of connections with one token. A server that was never there is not waited for."""
+
+    def __init__(self, url: str, token: str | None, *, patience: float) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self.url = url.rstrip("/")
+        self._http = httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=_ANSWER_SECONDS)
+        self._patience = patience
+        self._has_answered = False
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def get(self, path: str, *, wait: float = 0.0, **params: str | int | float | bool | None) -> Any:
+        if wait:
+            params["wait"] = wait
+        return await self.ask("GET", path, params=params, wait=wait)
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: Any = None,
+        key: str | None = None,
+        is_repeatable: bool = False,
+        wait: float = 0.0,
+    ) -> Any:
+        """The answer's JSON. Sent again after a cut only if that does the thing once: reads, and what has a `key`."""
+        is_safe = is_repeatable or method == "GET" or key is not None
+        pauses = Pauses(self._patience)
+        while True:
+            try:
+                response = await self._http.request(
+                    method,
+                    path,
+                    params=_given(params),
+                    json=body,
+                    headers={} if key is None else {"Idempotency-Key": key},
+                    timeout=_ANSWER_SECONDS + wait,
+                )
+            except httpx2.TransportError as exc:
+                failure, asked_for = self._unreachable(exc), 0.0
+                may_repeat = self._has_answered if isinstance(exc, _NOT_CONNECTED) else is_safe
+            else:
+                self._has_answered = True
+                if response.is_success:
+                    return response.json() if response.content else None
+                failure, asked_for = error_of(response), retry_after(response)
+                may_repeat = is_safe and response.status_code in (502, 503, 504)
+            if not (may_repeat and await pauses.next(at_least=asked_for)):
+                raise failure
+
+    async def follow(
+        self, path: str, *, params: Params | None = None, position: Callable[[], str | None]
+    ) -> AsyncGenerator[ServerSentEvent]:
+        """The frames of a stream, over as many connections as it takes. Close it when you leave early.
+
+        Each connection goes on after `position()`. It ends when the server says that the thing is gone, if it was
+        there before; a stream that ends in any other way is picked up again.
+        """
+        pauses = Pauses(self._patience)
+        was_open = False
+        while True:
+            last = position()
+            headers = {"Accept": _MEDIA_TYPE} if last is None else {"Accept": _MEDIA_TYPE, "Last-Event-ID": last}
+            failure: OutlastError = Unreachable("The server ended the stream again and again: try later.")
+            asked_for = 0.0
+            begun = monotonic()
+            try:
+                async with self._http.stream(
+                    "GET", path, params=_given(params), headers=headers, timeout=_SILENCE_SECONDS
+                ) as response:
+                    self._has_answered = True
+                    if not response.is_success:
+                        await response.aread()
+                        failure, asked_for = error_of(response), retry_after(response)
+                        if was_open and isinstance(failure, NotFound):
+                            return
+                        if response.status_code not in _TRY_LATER:
+                            raise failure
+                    else:
+                        was_open = True
+                        async with aclosing(_frames(response)) as frames:
+                            async for frame in frames:
+                                pauses.reset()
+                                yield frame
+            except httpx2.TransportError as exc:
+                failure = self._unreachable(exc)
+                if isinstance(exc, _NOT_CONNECTED) and not self._has_answered:
+                    raise failure from exc
+            if monotonic() - begun > _STEADY_SECONDS:
+                pauses.reset()
+            if not await pauses.next(at_least=asked_for):
+                raise failure
+
+    def _unreachable(self, exc: httpx2.TransportError) -> Unreachable:
+        error = Unreachable(f"The server at {self.url} does not answer ({type(exc).__name__}): is it running?")
+        error.__cause__ = exc
+        return error
+
+
+def error_of(response: httpx2.Response) -> OutlastError:
+    """The error that the server's problem stands for, of the same class as in the library."""
+    try:
+        found: Any = response.json()
+    except ValueError:
+        found = None
+    status = response.status_code
+    if not isinstance(found, dict) or not isinstance(cast(dict[str, Any], found).get("code"), str):
+        return ServerFault(f"The server answered {status} without saying why.", status=status, code=None)
+    problem = cast(dict[str, Any], found)
+    code, message = (
+        problem["code"],
+        str(problem.get("detail") or problem.get("title") or f"The server answered {status}."),
+    )
+    details = {name: value for name, value in problem.items() if name not in ("type", "title", "detail", "code")}
+    for each in _errors(OutlastError):
+        if each.code == code:
+            return each(message, **details)
+    return ServerFault(message, **details, code=code)
+
+
+def retry_after(response: httpx2.Response) -> float:
+    """The seconds that the server asks to wait before another try."""
+    said = response.headers.get("Retry-After", "")
+    return float(said) if said.isascii() and said.isdigit() else 0.0
+
+
+def _frames(response: httpx2.Response) -> AsyncGenerator[ServerSentEvent]:
+    return cast(AsyncGenerator[ServerSentEvent], aiter(EventSource(response, max_event_size=None)))
+
+
+def _errors(kind: type[OutlastError]) -> Iterator[type[OutlastError]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _errors(each)
+
+
+def _given(params: Params | None) -> dict[str, str | int | float | bool]:
+    return {name: value for name, value in (params or {}).items() if value is not None}

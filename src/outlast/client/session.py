@@ -1,0 +1,209 @@
+"""A session as a client holds it: a handle on what the server keeps."""
+
+import builtins
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+from uuid import uuid4
+
+from outlast.client.connection import Connection
+from outlast.client.streams import EventStream
+from outlast.client.turn import Sent, Turn, deadline, hold, outcome_of, seconds_left
+from outlast.errors import NotFound
+from outlast.events.outcome import Outcome
+from outlast.store.paging import Page
+from outlast.wire.attachment import Attachment, Context
+from outlast.wire.forms import ListOf
+from outlast.wire.message import AcceptedAnswer, ContextBody, FileBody, InputAnswer, MessageBody, StoredMessage
+from outlast.wire.session import SessionAnswer
+from outlast.wire.task import TaskAnswer
+from outlast.wire.turn import TurnAnswer
+
+WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
+Until = Literal["turn", "settled"]
+Verdict = Literal["worked", "failed", "try_again"]
+
+
+class Session:
+    """A conversation that outlives processes. What `seen` says is as of the last look: `refresh` looks again."""
+
+    def __init__(self, connection: Connection, seen: SessionAnswer) -> None:
+        self.id = seen.id
+        self.agent = seen.agent
+        self.external_id = seen.external_id
+        self.created_at = seen.created_at
+        self.seen = seen
+        self._connection = connection
+        self._path = f"/v1/sessions/{seen.id}"
+
+    @property
+    def title(self) -> str | None:
+        return self.seen.title
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        return self.seen.metadata
+
+    @property
+    def model(self) -> str | None:
+        return self.seen.model
+
+    @property
+    def state(self) -> Literal["idle", "queued", "running", "held"]:
+        return self.seen.state
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that is not over."""
+        return self.seen.turn_id
+
+    @property
+    def is_archived(self) -> bool:
+        return self.seen.is_archived
+
+    @property
+    def is_unread(self) -> bool:
+        return self.seen.is_unread
+
+    @property
+    def last_event(self) -> int:
+        return self.seen.last_event
+
+    @property
+    def updated_at(self) -> datetime:
+        return self.seen.updated_at
+
+    async def refresh(self) -> "Session":
+        """Look again, and give this session back."""
+        self.seen = SessionAnswer.model_validate(await self._connection.get(self._path))
+        return self
+
+    async def update(self, **changes: Any) -> "Session":
+        """Set what is given of `title`, `metadata`, `model`, `is_archived` and `read_to`, all or nothing."""
+        answer = await self._connection.ask("PATCH", self._path, body=changes, is_repeatable=True)
+        self.seen = SessionAnswer.model_validate(answer)
+        return self
+
+    async def send(
+        self,
+        text: str,
+        *,
+        when_busy: WhenBusy = "steer",
+        context: Context | None = None,
+        files: Sequence[Attachment] = (),
+        model: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Sent:
+        """Have a message accepted, once, also over a connection that is cut; the answer comes with `Sent.outcome()`."""
+        body = MessageBody.model_construct(
+            text=text,
+            when_busy=when_busy,
+            context=None if context is None else ContextBody.model_construct(content=context.content, url=context.url),
+            files=[FileBody.of(each) for each in files],
+            model=model,
+        )
+        answer = await self._connection.ask(
+            "POST",
+            f"{self._path}/messages",
+            body=body.model_dump(mode="json", exclude_none=True),
+            key=idempotency_key or str(uuid4()),
+        )
+        return Sent(self._connection, self.id, AcceptedAnswer.model_validate(answer))
+
+    async def ask(self, text: str, *, wait: float | None = None, **options: Any) -> Outcome:
+        """Send, wait until the session has settled, at most `wait` seconds in all; the outcome of its last turn."""
+        until = deadline(wait)
+        sent = await self.send(text, **options)
+        outcome = await sent.outcome(wait=seconds_left(until))
+        last = await self.settled(wait=seconds_left(until))
+        return outcome if last is None or last.turn_id == outcome.turn_id else last
+
+    async def settled(self, *, wait: float | None = None) -> Outcome | None:
+        """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
+        return await self.result(wait=wait, until="settled")
+
+    async def result(self, *, wait: float | None = None, until: Until = "turn") -> Outcome | None:
+        """The outcome of the latest turn, at its end or after `wait` seconds; None if there was no turn yet."""
+        end = deadline(wait)
+        while True:
+            left = seconds_left(end)
+            try:
+                answer = await self._connection.get(f"{self._path}/result", wait=hold(left), until=until)
+            except NotFound:
+                await self.refresh()
+                return None
+            outcome = outcome_of(answer)
+            is_done = outcome.is_over if until == "turn" else await self._is_settled()
+            if is_done or left == 0:
+                return outcome
+
+    def events(self, *, after: int = 0, follow: bool = True, types: Sequence[str] = ()) -> EventStream:
+        """Replay from a position, then follow, over as many connections as it takes. Use it in `async with`."""
+        return EventStream(self._connection, self.id, after=after, follow=follow, types=types)
+
+    def turn(self, turn_id: str) -> Turn:
+        return Turn(self._connection, self.id, turn_id)
+
+    async def messages(self, *, after: int | str = 0, limit: int = 100) -> Page[StoredMessage]:
+        """The stored messages after a position, in order, as JSON; `next` is the position to go on after."""
+        answer = await self._connection.get(f"{self._path}/messages", after=after, limit=limit)
+        found = ListOf[StoredMessage].model_validate(answer)
+        return Page(found.items, found.next)
+
+    async def stop(self, *, cascade: bool = False) -> Outcome | None:
+        """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran."""
+        answer = TurnAnswer.model_validate(await self._post("stop", {"cascade": cascade}))
+        return None if answer.turn_id is None else await self.turn(answer.turn_id).outcome()
+
+    async def resume(self) -> Turn | None:
+        """End a hold; what waited starts a turn."""
+        answer = TurnAnswer.model_validate(await self._post("resume"))
+        return None if answer.turn_id is None else self.turn(answer.turn_id)
+
+    async def retry(self) -> Turn:
+        """Go on from the last committed message after a turn that failed or was stopped."""
+        return self.turn((await self._post("retry"))["turn_id"])
+
+    async def regenerate(self) -> Turn:
+        """Have the last message answered anew."""
+        return self.turn((await self._post("regenerate"))["turn_id"])
+
+    async def settle_call(self, call_id: str, verdict: Verdict, *, note: str = "") -> InputAnswer:
+        """Say what became of a call that may or may not have taken effect; the model is told who said so."""
+        answer = await self._post(f"calls/{call_id}/settle", {"verdict": verdict, "note": note})
+        return InputAnswer.model_validate(answer)
+
+    async def inbox(self) -> builtins.list[InputAnswer]:
+        """The messages that wait, in the order in which they were accepted."""
+        answer = await self._connection.get(f"{self._path}/inbox")
+        return ListOf[InputAnswer].model_validate(answer).items
+
+    async def input(self, input_id: str) -> InputAnswer:
+        return InputAnswer.model_validate(await self._connection.get(f"{self._path}/inbox/{input_id}"))
+
+    async def edit_input(self, input_id: str, text: str) -> InputAnswer:
+        answer = await self._connection.ask(
+            "PATCH", f"{self._path}/inbox/{input_id}", body={"text": text}, is_repeatable=True
+        )
+        return InputAnswer.model_validate(answer)
+
+    async def remove_input(self, input_id: str) -> None:
+        await self._connection.ask("DELETE", f"{self._path}/inbox/{input_id}")
+
+    async def tasks(self) -> builtins.list[TaskAnswer]:
+        answer = await self._connection.get("/v1/tasks", session=self.id, limit=500)
+        return ListOf[TaskAnswer].model_validate(answer).items
+
+    async def export(self) -> dict[str, Any]:
+        """The whole session as a document that `Sessions.import_` takes."""
+        return await self._connection.get(f"{self._path}/export")
+
+    async def _is_settled(self) -> bool:
+        await self.refresh()
+        if self.turn_id is not None:
+            return False
+        answer = await self._connection.get("/v1/tasks", session=self.id, state="open", limit=500)
+        return all(each.wake == "silent" for each in ListOf[TaskAnswer].model_validate(answer).items)
+
+    async def _post(self, verb: str, body: Any = None) -> Any:
+        return await self._connection.ask("POST", f"{self._path}/{verb}", body=body)

@@ -1,0 +1,93 @@
+"""The sessions of whoever asks: made, found, listed, copied, deleted."""
+
+import builtins
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from outlast.client.connection import Connection
+from outlast.client.session import Session
+from outlast.store.paging import Page
+from outlast.wire.forms import ListOf
+from outlast.wire.session import SessionAnswer
+
+
+class Sessions:
+    """Another owner's id and an unknown id get the same answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def create(
+        self,
+        *,
+        agent: str | None = None,
+        model: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        external_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """Make a session, once, also over a connection that is cut; or find the one of this `external_id`."""
+        body = {"agent": agent, "model": model, "title": title, "metadata": dict(metadata or {})}
+        if external_id is not None:
+            body["external_id"] = external_id
+        return await self._made("/v1/sessions", body, idempotency_key)
+
+    async def get(self, session_id: str) -> Session:
+        return self._session(await self._connection.get(f"/v1/sessions/{session_id}"))
+
+    async def list(self, **wanted: Any) -> builtins.list[Session]:
+        """The items of `page`."""
+        return builtins.list((await self.page(**wanted)).items)
+
+    async def page(
+        self,
+        *,
+        limit: int = 50,
+        before: str | None = None,
+        search: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        archived: bool | None = False,
+        external_id: str | None = None,
+        agent: str | None = None,
+    ) -> Page[Session]:
+        """The one that changed last first; `archived=None` takes both kinds. Give `next` as `before`."""
+        answer = await self._connection.get(
+            "/v1/sessions",
+            limit=limit,
+            cursor=before,
+            search=search,
+            metadata=None if metadata is None else json.dumps(metadata),
+            archived="any" if archived is None else archived,
+            external_id=external_id,
+            agent=agent,
+        )
+        found = ListOf[SessionAnswer].model_validate(answer)
+        return Page([Session(self._connection, each) for each in found.items], found.next)
+
+    async def delete(self, session_id: str) -> None:
+        """For good: what runs in it is stopped, and its readers end."""
+        await self._connection.ask("DELETE", f"/v1/sessions/{session_id}")
+
+    async def fork(
+        self,
+        session_id: str,
+        *,
+        at: int | None = None,
+        title: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """A new session with the history of another, all of it or up to the message at a position."""
+        return await self._made(f"/v1/sessions/{session_id}/fork", {"at": at, "title": title}, idempotency_key)
+
+    async def import_(self, document: Mapping[str, Any], *, idempotency_key: str | None = None) -> Session:
+        """A new session from what `Session.export` gave, here or elsewhere."""
+        return await self._made("/v1/sessions/import", dict(document), idempotency_key)
+
+    async def _made(self, path: str, body: Mapping[str, Any], key: str | None) -> Session:
+        return self._session(await self._connection.ask("POST", path, body=body, key=key or str(uuid4())))
+
+    def _session(self, answer: Any) -> Session:
+        return Session(self._connection, SessionAnswer.model_validate(answer))

@@ -1,0 +1,85 @@
+"""Background tasks as a client holds them: list, look, wait, cancel, read their output, settle."""
+
+import builtins
+from typing import Literal
+
+from outlast.client.connection import Connection
+from outlast.client.streams import OutputStream
+from outlast.client.turn import deadline, hold, seconds_left
+from outlast.store.paging import Page
+from outlast.wire.forms import ListOf
+from outlast.wire.task import PieceAnswer, TaskAnswer
+
+State = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+Verdict = Literal["worked", "failed", "try_again"]
+
+
+class Tasks:
+    """The tasks of the caller. Another owner's id and an unknown id get the same answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def list(
+        self,
+        *,
+        session_id: str | None = None,
+        state: State | None = None,
+        kind: str | None = None,
+        before: str | None = None,
+        limit: int = 100,
+    ) -> builtins.list[TaskAnswer]:
+        """Newest first, a page at a time; `state="open"` leaves out those that have ended."""
+        found = await self.page(session_id=session_id, state=state, kind=kind, before=before, limit=limit)
+        return builtins.list(found.items)
+
+    async def page(
+        self,
+        *,
+        session_id: str | None = None,
+        state: State | None = None,
+        kind: str | None = None,
+        before: str | None = None,
+        limit: int = 100,
+    ) -> Page[TaskAnswer]:
+        """The same with the cursor for the next page: give it as `before`."""
+        answer = await self._connection.get(
+            "/v1/tasks", session=session_id, state=state, kind=kind, cursor=before, limit=limit
+        )
+        found = ListOf[TaskAnswer].model_validate(answer)
+        return Page(found.items, found.next)
+
+    async def get(self, task_id: str) -> TaskAnswer:
+        return TaskAnswer.model_validate(await self._connection.get(f"/v1/tasks/{task_id}"))
+
+    async def wait(self, task_id: str, *, seconds: float | None = None) -> TaskAnswer:
+        """Wait for the task's end, at most so long; gives it as it is then."""
+        until = deadline(seconds)
+        while True:
+            left = seconds_left(until)
+            task = TaskAnswer.model_validate(await self._connection.get(f"/v1/tasks/{task_id}", wait=hold(left)))
+            if task.is_over or left == 0:
+                return task
+
+    async def cancel(self, task_id: str, *, wait: float = 10.0) -> TaskAnswer:
+        """Ask to cancel and wait a little for the truth: canceled, finished anyway, or not confirmed yet."""
+        answer = await self._connection.ask(
+            "POST", f"/v1/tasks/{task_id}/cancel", body={"wait": wait}, is_repeatable=True, wait=wait
+        )
+        return TaskAnswer.model_validate(answer)
+
+    async def output(self, task_id: str, *, offset: int = 0, length: int = 65_536) -> PieceAnswer:
+        """A piece of the raw output; `next_offset` reads on, `cut` says what before it is no longer kept."""
+        answer = await self._connection.get(f"/v1/tasks/{task_id}/output", after=offset, limit=length)
+        return PieceAnswer.model_validate(answer)
+
+    def follow(self, task_id: str, *, offset: int = 0) -> OutputStream:
+        """The output from an offset on, while the task runs and until it has ended. Use it in `async with`."""
+        return OutputStream(self._connection, task_id, offset=offset)
+
+    async def settle(self, task_id: str, verdict: Verdict, *, note: str = "") -> TaskAnswer:
+        """Say what became of a task that may or may not have taken effect; the model is told who said so."""
+        answer = await self._connection.ask(
+            "POST", f"/v1/tasks/{task_id}/settle", body={"verdict": verdict, "note": note}
+        )
+        return TaskAnswer.model_validate(answer)

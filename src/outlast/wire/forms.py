@@ -1,0 +1,33 @@
+"""The forms that everything on the wire has: bodies that clients send, answers, and pages of answers."""
+
+from typing import Generic, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+ItemT = TypeVar("ItemT")
+SESSION_ID = "ses_01jy8fk2v6h3r9x4q0z5w7t1na"
+TASK_ID = "tsk_01jy8fm0a9b8c7d6e5f4g3h2jk"
+TURN_ID = "trn_01jy8fk9p2s4u6w8y0a1c3e5gh"
+INPUT_ID = "inp_01jy8fk8m1n3p5r7t9v1x3z5bd"
+
+
+class Body(BaseModel):
+    """What a client sends: nothing unknown, so that a misspelt name is told and not ignored."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def of(cls, thing: object) -> Self:
+        """The answer about a thing of the runtime that has these attributes."""
+        return cls.model_validate(thing, from_attributes=True)
+
+
+class ListOf(BaseModel, Generic[ItemT]):
+    """A page. `next` is the cursor of the next one, null on the last."""
+
+    items: list[ItemT]
+    next: str | None = None

@@ -1,0 +1,98 @@
+"""Messages on the wire: sent, waiting, stored."""
+
+import base64
+import binascii
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from outlast.errors import InvalidInput
+from outlast.wire.attachment import Attachment, Context
+from outlast.wire.forms import INPUT_ID, TURN_ID, Answer, Body
+
+
+class ContextBody(Body):
+    """Where the user is while writing; shown to the model as data."""
+
+    content: str = Field(max_length=32_000)
+    url: str | None = Field(default=None, max_length=2_000)
+
+
+class FileBody(Body):
+    name: str = Field(min_length=1, max_length=500)
+    media_type: str = Field(default="application/octet-stream", max_length=200)
+    data: str = Field(description="The bytes in base 64.")
+
+    @classmethod
+    def of(cls, file: Attachment) -> "FileBody":
+        return cls(name=file.name, media_type=file.media_type, data=base64.b64encode(file.data).decode())
+
+    @property
+    def attachment(self) -> Attachment:
+        try:
+            return Attachment(self.name, base64.b64decode(self.data, validate=True), self.media_type)
+        except (binascii.Error, ValueError) as exc:
+            raise InvalidInput(f"The data of the file {self.name!r} is not base 64.") from exc
+
+
+class MessageBody(Body):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Find me a flight to Oslo on Friday."}]})
+
+    text: str = Field(min_length=1)
+    when_busy: Literal["steer", "queue", "interrupt", "reject"] = Field(
+        default="steer",
+        description="If a turn runs: at its next step, in a turn of its own, stop it first, or refuse.",
+    )
+    context: ContextBody | None = None
+    files: list[FileBody] = Field(default_factory=list[FileBody], max_length=20)
+    model: str | None = None
+
+    @property
+    def page(self) -> Context | None:
+        return None if self.context is None else Context(self.context.content, self.context.url)
+
+
+class AcceptedAnswer(Answer):
+    """The message is kept, whatever happens. `position`: its place among those that wait, null if none do."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"input_id": INPUT_ID, "turn_id": TURN_ID, "position": None, "is_repeat": False}]
+        }
+    )
+
+    input_id: str
+    turn_id: str | None
+    position: int | None
+    is_repeat: bool
+
+    @classmethod
+    def of(cls, thing: Any) -> "AcceptedAnswer":
+        """Of what `Session.send` gave."""
+        return cls(input_id=thing.input.id, turn_id=thing.turn_id, position=thing.place, is_repeat=thing.is_repeat)
+
+
+class StoredMessage(Answer):
+    """One entry of the history, as pydantic-ai has it."""
+
+    position: int
+    turn_id: str | None
+    event: int
+    message: dict[str, JsonValue]
+
+
+class InputAnswer(Answer):
+    """A message that waits."""
+
+    id: str
+    kind: str
+    mode: str
+    state: str
+    text: str
+    turn_id: str | None
+    created_at: datetime
+
+
+class InputChange(Body):
+    text: str = Field(min_length=1)

@@ -1,0 +1,80 @@
+"""A session on the wire."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from outlast.wire.forms import SESSION_ID, Answer, Body
+
+
+class SessionBody(Body):
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"title": "Trip to Oslo", "metadata": {"team": "travel"}}]}
+    )
+
+    agent: str | None = Field(default=None, description="Which agent; the first one if left out.")
+    model: str | None = Field(default=None, description="A model of the server's allow-list.")
+    title: str | None = Field(default=None, max_length=1_000)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    external_id: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=500,
+        description="Your own name for it: found again instead of made twice.",
+    )
+
+
+class SessionChange(Body):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Trip to Bergen"}]})
+
+    title: str | None = Field(default=None, max_length=1_000)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    model: str | None = None
+    is_archived: bool = False
+    read_to: int = Field(default=0, ge=0, lt=2**63, description="The number of the last event that was seen.")
+
+
+class ForkBody(Body):
+    at: int | None = Field(default=None, ge=0, lt=2**31, description="The last message to take along; all if left out.")
+    title: str | None = Field(default=None, max_length=1_000)
+
+
+class SessionAnswer(Answer):
+    """A conversation that outlives processes."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": SESSION_ID,
+                    "title": "Trip to Oslo",
+                    "agent": "travel",
+                    "model": None,
+                    "state": "idle",
+                    "turn_id": None,
+                    "is_archived": False,
+                    "is_unread": False,
+                    "external_id": None,
+                    "metadata": {"team": "travel"},
+                    "last_event": 1,
+                    "created_at": "2026-11-15T12:00:00Z",
+                    "updated_at": "2026-11-15T12:00:00Z",
+                }
+            ]
+        }
+    )
+
+    id: str
+    title: str | None
+    agent: str
+    model: str | None
+    state: Literal["idle", "queued", "running", "held"]
+    turn_id: str | None
+    is_archived: bool
+    is_unread: bool
+    external_id: str | None
+    metadata: dict[str, JsonValue]
+    last_event: int
+    created_at: datetime
+    updated_at: datetime

@@ -1,0 +1,66 @@
+"""A background task on the wire."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from outlast.wire.forms import Answer, Body
+
+
+class TaskAnswer(Answer):
+    """Durable background work. `result` may be a view of something larger: see `output`."""
+
+    id: str
+    session_id: str
+    turn_id: str | None
+    call_id: str | None
+    kind: str
+    tool: str | None
+    title: str
+    args: JsonValue
+    state: Literal["queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+    is_cancel_requested: bool
+    detail: str | None
+    progress: dict[str, JsonValue] | None
+    result: JsonValue
+    error: dict[str, JsonValue] | None
+    late_outcome: dict[str, JsonValue] | None
+    artifacts: list[dict[str, JsonValue]]
+    metadata: dict[str, JsonValue]
+    wake: str
+    group: str | None
+    attempt: int
+    deadline_at: datetime | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, thing: Any) -> "TaskAnswer":
+        """Of a stored task."""
+        own = {name: getattr(thing, name) for name in cls.model_fields if hasattr(thing, name)}
+        is_cancel_requested = thing.cancel_requested_at is not None
+        return cls.model_validate({**own, "args": thing.spec.get("args"), "is_cancel_requested": is_cancel_requested})
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("succeeded", "failed", "canceled")
+
+
+class CancelBody(Body):
+    wait: float = Field(default=10, ge=0, le=300, description="How long to wait for the truth.")
+
+
+class ReplyBody(Body):
+    reply: JsonValue
+
+
+class PieceAnswer(Answer):
+    """A part of an output. `cut` characters before it are no longer kept; read on with `after=next_offset`."""
+
+    text: str
+    offset: int
+    next_offset: int
+    total: int
+    cut: int

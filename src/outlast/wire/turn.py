@@ -1,0 +1,55 @@
+"""A turn on the wire: what it came to, and what is asked of it."""
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from outlast.wire.forms import Answer, Body
+
+
+class CallAnswer(Answer):
+    call_id: str
+    tool: str
+    args: JsonValue
+    outcome: str | None
+    result: JsonValue
+
+
+class UsageAnswer(Answer):
+    """Tokens and money. `cost_microdollars` is null when it is not known."""
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    cost_microdollars: int | None
+
+
+class OutcomeAnswer(Answer):
+    """What a turn came to, or has come to so far."""
+
+    turn_id: str | None
+    state: Literal["queued", "running", "completed", "failed", "stopped"]
+    text: str
+    reasoning: str
+    output: JsonValue
+    calls: list[CallAnswer]
+    usage: UsageAnswer
+    error: dict[str, JsonValue] | None
+    attempt: int
+    is_over: bool
+
+
+class StopBody(Body):
+    cascade: bool = Field(default=False, description="Also cancel the session's background tasks.")
+
+
+class TurnAnswer(Answer):
+    turn_id: str | None
+    state: str
+
+
+class SettleBody(Body):
+    verdict: Literal["worked", "failed", "try_again"]
+    note: str = Field(default="", max_length=2_000)

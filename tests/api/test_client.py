@@ -1,0 +1,165 @@
+"""The Python client: the nouns of the library over HTTP, and its errors (K2, D1, D2, D5, B1)."""
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+from pydantic_ai import Tool
+
+import outlast
+from outlast import Attachment, Client, Context, hints
+from outlast.errors import Conflict, InvalidInput, NotFound, SessionBusy, Unauthenticated, Unreachable
+from outlast.testing import call, gate, text
+from tests.support.checkpoint import Checkpoint
+from tests.support.runtime import Runtime, scripted
+from tests.support.server import client_of, serving
+
+
+async def test_a_question_is_asked_and_answered(runtime: Runtime) -> None:
+    """K2, D1: what the library does, with the same words."""
+    async with serving(runtime(["Hello Ada."])) as server, client_of(server) as client:
+        session = await client.sessions.create(title="Oslo", metadata={"team": "a"})
+        outcome = await session.ask("hi", wait=10)
+        assert (outcome.state, outcome.text) == ("completed", "Hello Ada.")
+        async with session.events(follow=False) as stream:
+            types = [event.type async for event in stream]
+        assert (types[0], types[-1]) == ("session.created", "turn.completed")
+        assert [each.position for each in (await session.messages()).items] == [1, 2]
+        assert (await session.result(wait=1)) == outcome
+        assert [each.name for each in await client.agents()] == ["agent"]
+
+
+async def test_sessions_are_found_changed_and_listed(runtime: Runtime) -> None:
+    """D10"""
+    async with serving(runtime()) as server, client_of(server) as client:
+        first = await client.sessions.create(title="Oslo", external_id="trip")
+        assert (await client.sessions.create(external_id="trip")).id == first.id
+        second = await client.sessions.create(title="Bergen", metadata={"team": "b"})
+        await first.update(title="Oslo and back")
+        assert (await client.sessions.get(first.id)).title == "Oslo and back"
+        page = await client.sessions.page(limit=1)
+        rest = await client.sessions.page(limit=1, before=page.next)
+        assert [each.id for each in (*page.items, *rest.items)] == [first.id, second.id]
+        assert [each.id for each in await client.sessions.list(metadata={"team": "b"})] == [second.id]
+        await first.update(is_archived=True)
+        assert [each.id for each in await client.sessions.list()] == [second.id]
+        assert len(await client.sessions.list(archived=None)) == 2
+
+
+async def test_a_busy_session_keeps_what_is_sent(runtime: Runtime) -> None:
+    """D2, D5: the inbox, edits, and the turn in which a message is delivered in the end."""
+    here = Checkpoint()
+    async with (
+        serving(runtime(scripted([text("One"), gate(here), text(".")], "Two."))) as server,
+        client_of(server) as client,
+    ):
+        session = await client.sessions.create()
+        first = await session.send("first", context=Context("a page"), files=[Attachment("a.txt", b"hi", "text/plain")])
+        await here.reached()
+        second = await session.send("second", when_busy="queue")
+        assert (second.turn_id, second.place) == (None, 1)
+        with pytest.raises(SessionBusy):
+            await session.send("no", when_busy="reject")
+        assert (await second.outcome(wait=0)).state == "queued"
+        assert [each.id for each in await session.inbox()] == [second.input_id]
+        await session.edit_input(second.input_id, "second, but better")
+        third = await session.send("third", when_busy="queue")
+        await session.remove_input(third.input_id)
+        with pytest.raises(Conflict):
+            await third.turn()
+        waiting = asyncio.create_task(second.outcome(wait=20))
+        here.open()
+        assert (await first.outcome(wait=20)).text == "One."
+        assert (await waiting).text == "Two."
+        assert (await session.input(second.input_id)).text == "second, but better"
+
+
+async def test_stop_resume_and_retry(runtime: Runtime) -> None:
+    """D5, P6"""
+    here = Checkpoint()
+    async with serving(runtime(scripted([text("Once"), gate(here)], "Again."))) as server, client_of(server) as client:
+        session = await client.sessions.create()
+        await session.send("go")
+        await here.reached()
+        stopped = await session.stop()
+        assert stopped is not None
+        assert (stopped.state, stopped.text) == ("stopped", "Once")
+        assert (await session.refresh()).state == "held"
+        assert await session.resume() is None
+        assert (await (await session.retry()).outcome(wait=10)).text == "Again."
+        assert await session.stop() is None
+
+
+async def test_tasks_are_listed_waited_for_and_cancelled(runtime: Runtime) -> None:
+    """B1, B4, B6"""
+    here = Checkpoint()
+
+    async def survey() -> str:
+        outlast.output("measuring\n")
+        await here()
+        return "12 metres"
+
+    steps = scripted(call("survey"), "It is running.", "12 metres.", call("survey"), "Again.", "It was canceled.")
+    tool = Tool(survey, metadata=hints(budget=0.01))
+    async with serving(runtime(steps, tools=[tool])) as server, client_of(server) as client:
+        session = await client.sessions.create()
+        sent = await session.send("survey")
+        assert (await sent.outcome(wait=10)).text == "It is running."
+        [task] = await client.tasks.list(state="open")
+        assert (await client.tasks.wait(task.id, seconds=0)).state == "running"
+        assert (await client.tasks.output(task.id)).text == "measuring\n"
+        asking = asyncio.create_task(session.settled(wait=20))
+        here.open()
+        assert (await client.tasks.wait(task.id, seconds=20)).result == "12 metres"
+        settled = await asking
+        assert settled is not None
+        assert settled.text == "12 metres."
+        assert (await client.tasks.cancel(task.id)).state == "succeeded"
+        with pytest.raises(Conflict):
+            await client.tasks.settle(task.id, "worked")
+        assert [each.id for each in await session.tasks()] == [task.id]
+        assert (await client.tasks.page(limit=1)).next is None
+
+
+async def test_problems_are_the_errors_of_the_library(runtime: Runtime) -> None:
+    """G3: the same class by code; another owner's session is simply unknown."""
+    async with serving(runtime()) as server, client_of(server) as ada, client_of(server, "bob") as bob:
+        session = await ada.sessions.create()
+        with pytest.raises(NotFound, match="no such session"):
+            await bob.sessions.get(session.id)
+        with pytest.raises(InvalidInput):
+            await session.send("")
+        assert await session.result(wait=0) is None
+        async with Client(server.url, "olk_wrong") as stranger:
+            with pytest.raises(Unauthenticated, match="Send a key"):
+                await stranger.sessions.list()
+            with pytest.raises(Unauthenticated):
+                async with stranger.events() as stream:
+                    await anext(stream)
+    async with Client(server.url, "olk_wrong") as late:
+        with pytest.raises(Unreachable, match="is it running"):
+            await late.sessions.list()
+
+
+async def test_keys_are_made_and_revoked(runtime: Runtime) -> None:
+    """G1"""
+    async with serving(runtime()) as server, client_of(server) as admin:
+        made = await admin.keys.make("bob", "laptop", scope="read")
+        async with Client(server.url, made.key) as bob:
+            assert await bob.sessions.list() == []
+            await admin.keys.revoke(made.id)
+            with pytest.raises(Unauthenticated):
+                await bob.sessions.list()
+        assert [each.name for each in await admin.keys.list("bob")] == ["laptop"]
+        assert (await admin.login_link()).startswith(f"{server.url}/#token=")
+
+
+def test_the_client_needs_no_runtime() -> None:
+    """K2: it starts fast; what it does not use is not imported."""
+    code = (
+        "import sys; from outlast import Client; "
+        "print([each for each in ('pydantic_ai', 'sqlalchemy', 'fastapi', 'obstore') if each in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "[]\n"
