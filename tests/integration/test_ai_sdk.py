@@ -35,6 +35,7 @@ SCENARIOS = {
     "stop": "stopping ends the stream and keeps what was said",
     "steer": "a message to a running turn is heard in it, at its place",
     "queue": "a message may wait for the next turn instead",
+    "interrupt": "a message may stop the turn that runs",
     "held": "a message that a stop leaves waiting is kept, and its stream ends",
     "parked": "a call past its budget has its handle as output; its end is a new message",
     "news": "what becomes of a task is seen in the answer that is being made",

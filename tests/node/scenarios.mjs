@@ -188,6 +188,7 @@ const scenarios = {
     assert.equal(textOf(chat.answers[0]), "One two.|Hello there.");
     const heard = partsOf(chat.answers[0], "data-message");
     assert.deepEqual(heard.map((part) => part.data.text), ["hello"]);
+    assert.equal(heard[0].data.key, chat.lastMessage.id, "a page can show it there instead of below");
     assert.equal(chat.status, "ready");
   },
 
@@ -202,6 +203,17 @@ const scenarios = {
     await Promise.all([sending, queueing]);
     assert.deepEqual(roles(chat), ["user", "assistant", "user", "assistant"]);
     assert.deepEqual(chat.answers.map(textOf), ["One two.", "Hello there."]);
+  },
+
+  async interrupt() {
+    const chat = page();
+    const sending = chat.sendMessage(slow);
+    await chat.until(says("One "));
+    const interrupting = chat.sendMessage({ text: "hello" }, { body: { when_busy: "interrupt" } });
+    await Promise.all([sending, interrupting]);
+    assert.deepEqual(roles(chat), ["user", "assistant", "user", "assistant"]);
+    assert.deepEqual(chat.answers.map(textOf), ["One ", "Hello there."]);
+    assert.deepEqual(chat.answers.map((answer) => answer.metadata.state), ["stopped", "completed"]);
   },
 
   async held() {

@@ -208,7 +208,7 @@ class TurnEncoder:
             return [*self._end_step(), DataChunk(type="data-wake", id=data["input_id"], data=news)]
         if not self.has_spoken:
             return []
-        said = {"input_id": data["input_id"], "kind": data["kind"], "text": data["text"]}
+        said = {name: data[name] for name in ("input_id", "kind", "text", "key") if name in data}
         return [*self._end_step(), DataChunk(type="data-message", id=data["input_id"], data=said)]
 
     def _end(self, event: Event) -> list[BaseChunk]:

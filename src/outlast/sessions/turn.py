@@ -336,13 +336,13 @@ def deliver(unit: Unit, fence: Fence, due: Sequence[Input], message: int) -> Non
         unit.signal(input_topic(each.id))
     unit.append(
         fence.session_id,
-        [
-            Draft(
-                EventType.INPUT_DELIVERED,
-                {"input_id": each.id, "kind": each.kind, "text": each.text[:2_000], "message": message},
-                fence.turn_id,
-                each.task_id,
-            )
-            for each in due
-        ],
+        [Draft(EventType.INPUT_DELIVERED, _delivered(each, message), fence.turn_id, each.task_id) for each in due],
     )
+
+
+def _delivered(given: Input, message: int) -> dict[str, Any]:
+    """With the key that a person's client gave it: that client knows its own message by it."""
+    data = {"input_id": given.id, "kind": given.kind, "text": given.text[:2_000], "message": message}
+    if given.kind is InputKind.MESSAGE and given.idempotency_key is not None:
+        data["key"] = given.idempotency_key
+    return data
