@@ -107,6 +107,27 @@ async def test_messages_are_appended_in_order(database: Database) -> None:
     assert (last.position, last.body) == (10, '{"n":4}')
 
 
+async def test_messages_that_are_superseded_are_kept_and_no_longer_seen(database: Database) -> None:
+    """D10: each is superseded once; what comes after is seen again."""
+    session_id = await new_session(database)
+
+    def write(unit: Unit) -> None:
+        session = unit.lock(session_id)
+        for n in range(3):
+            messages.append(unit, session, turn_id=None, kind="request", body="{}", event=n)
+
+    await database.transaction(write, name="write")
+    for turn_id in ("trn_1", "trn_2"):
+        await database.transaction(
+            lambda unit, turn_id=turn_id: messages.supersede(unit, session_id, after=1, by=TurnId(turn_id)), name="mark"
+        )
+        await database.transaction(write, name="write")
+    stored = await database.read(lambda connection: messages.page(connection, session_id))
+    assert [row.superseded_by for row in stored] == [None, "trn_1", "trn_1", *["trn_2"] * 3, None, None, None]
+    seen = await database.read(lambda connection: messages.page(connection, session_id, seen_only=True))
+    assert [row.position for row in seen] == [1, 7, 8, 9]
+
+
 async def start_turn(database: Database, session_id: SessionId) -> TurnId:
     def start(unit: Unit) -> TurnId:
         return turn.start(unit, unit.lock(session_id), Origin.USER, limits=TurnLimits())

@@ -306,3 +306,21 @@ async def test_parallel_calls_each_get_their_own_result(runtime: Runtime) -> Non
         first.open()
         await sent.outcome()
         assert list(tool_returns(await session.history()).items()) == [("c1", "slow"), ("c2", "fast")]
+
+
+async def test_a_very_long_output_is_whole_in_the_outcome_and_small_in_the_log(runtime: Runtime) -> None:
+    """D7, A11: no row over 256 KiB; what was registered as a secret is masked before it goes to a file."""
+    long = "x" * 400_000
+
+    def login() -> str:
+        public.secret("hunter2-hunter2")
+        return "ok"
+
+    model = scripted(call("login"), f"{long} hunter2-hunter2")
+    async with runtime(model, tools=[login]) as outlast:
+        session = await outlast.sessions.create()
+        outcome = await session.ask("Go.")
+        assert outcome.output == f"{long} ***************"
+        (ended,) = await events_of(session, "turn.completed")
+        assert len(str(ended.data)) < 2_000
+        assert ended.data["output"]["$file"]["preview"].startswith("xxx")

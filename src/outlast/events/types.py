@@ -58,7 +58,10 @@ FIELDS: Mapping[EventType, str] = {
     EventType.INPUT_EDITED: "input_id, text",
     EventType.INPUT_REMOVED: "input_id",
     EventType.INPUT_DELIVERED: "input_id, kind, text, message (its position in history), key (idempotency key, if any)",
-    EventType.TURN_QUEUED: "origin, place (of those that wait, if it waits), until (if the daily limit is reached)",
+    EventType.TURN_QUEUED: (
+        "origin, place (of those that wait, if it waits), until (if the daily limit is reached), "
+        "regenerates (the turn whose answer it replaces)"
+    ),
     EventType.TURN_STARTED: "attempt, worker_id, model",
     EventType.TURN_RESUMED: "attempt, worker_id, dropped (parts that readers discard)",
     EventType.TURN_COMPLETED: "output, text (only a closing line that the runtime added), usage",

@@ -33,7 +33,8 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
     for each in await _all_messages(services, row.id):
         room.where = f"messages[{len(said)}]"
         message = from_json(await unpack_within(services.files, each.body, room))
-        said.append({"position": each.position, "turn_id": each.turn_id, "message": message})
+        place = {"position": each.position, "turn_id": each.turn_id, "superseded_by": each.superseded_by}
+        said.append({**place, "message": message})
 
     def rest(connection: sa.Connection) -> tuple[Sequence[Any], Sequence[Any]]:
         return turns.of_session(connection, row.id, _MOST), tasks.page(connection, session_id=row.id, limit=_MOST)

@@ -48,12 +48,14 @@ class StoredMessage:
     turn_id: TurnId | None
     event: int
     message: dict[str, Any]
+    superseded_by: TurnId | None = None
+    """The turn that answers anew: the model no longer sees this message."""
 
 
 async def stored(files: FileStore, row: messages.MessageRow) -> StoredMessage:
     """Up to 1 MiB of its large values in place, the rest named."""
     body = await unpack_within(files, row.body, Room(_SHOWN))
-    return StoredMessage(row.position, row.turn_id, row.event, from_json(body))
+    return StoredMessage(row.position, row.turn_id, row.event, from_json(body), row.superseded_by)
 
 
 async def encode(files: FileStore, session_id: SessionId, message: ModelMessage) -> str:
@@ -78,13 +80,13 @@ def decode_part(data: dict[str, Any]) -> ToolReturnPart:
 
 
 async def load(database: Database, files: FileStore, session_id: SessionId) -> list[Entry]:
-    """The whole stored history, read in pages."""
+    """The whole stored history as the model sees it, read in pages."""
     entries: list[Entry] = []
     while True:
         after = entries[-1].position if entries else 0
 
         def page(connection: sa.Connection, after: int = after) -> list[messages.MessageRow]:
-            return messages.page(connection, session_id, after=after, limit=_PAGE)
+            return messages.page(connection, session_id, after=after, limit=_PAGE, seen_only=True)
 
         rows = await database.read(page)
         entries += [Entry(await decode(files, row.body), row.position, row.turn_id, row.event) for row in rows]

@@ -342,6 +342,7 @@ class TurnRun:
         closing = self._closing_line(output)
         if closing is not None:
             data["text"] = closing
+        data = await self.log.pack(data)
 
         def end(unit: Unit) -> Step:
             if due_at_boundary(inputs.waiting(unit.connection, self.claim.fence.session_id)):

@@ -21,6 +21,7 @@ from outlast.sessions.attachments import Attachment, Context, body_of
 from outlast.sessions.history import StoredMessage
 from outlast.sessions.log_reader import log_reader
 from outlast.sessions.profile import Profile
+from outlast.sessions.regenerate import regenerate
 from outlast.sessions.services import Services
 from outlast.sessions.turn_handle import Sent, Turn, seconds_left
 from outlast.store import inputs, messages, paging, sessions, tasks, turns
@@ -277,6 +278,14 @@ class Session:
             name="retry",
         )
         return self.turn(turn_id)
+
+    async def regenerate(self, *, model: str | None = None) -> Turn:
+        """Answer the last message anew. The model no longer sees what it had answered; the log and `messages` do.
+
+        Refused while a turn runs. The calls of the old answer are not undone, and its tasks go on.
+        """
+        profile.check(Profile(model=model), models=self._services.models)
+        return self.turn(await regenerate(self._services, self.id, model=model, owner_id=self.owner_id))
 
     async def settle_call(self, call_id: str, verdict: settlement.Verdict, *, by: str, note: str = "") -> Input:
         """Say what became of a call that may or may not have taken effect; the model is told who said so."""

@@ -3,7 +3,7 @@
 Every function runs inside one transaction and under the session's lock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -72,6 +72,7 @@ def start(
     limits: TurnLimits,
     not_before: datetime | None = None,
     may_wait: bool = False,
+    told: Mapping[str, Any] | None = None,
 ) -> TurnId:
     """Make the session's next turn: handed to the engine if its owner has room, else it waits for a place.
 
@@ -90,7 +91,7 @@ def start(
             limit=limits.max_queued_per_owner,
         )
     turn_id = ids.turn_id()
-    data: dict[str, Any] = {"origin": origin.value}
+    data: dict[str, Any] = {"origin": origin.value, **(told or {})}
     if not is_admitted:
         data["place"] = waiting + 1
     if closed_until is not None:

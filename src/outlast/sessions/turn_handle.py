@@ -11,6 +11,7 @@ from outlast.errors import Conflict, NotFound
 from outlast.events.event import Event
 from outlast.events.outcome import Outcome, OutcomeFold
 from outlast.events.signals import RECHECK_SECONDS, Subscription, end_topic, input_topic
+from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
 from outlast.sessions.inbox import Accepted
 from outlast.sessions.services import Services
@@ -113,7 +114,7 @@ class Turn:
                 return after
 
     async def _whole(self, event: Event) -> Event:
-        if "call_id" not in event.data:
+        if "call_id" not in event.data and event.type != EventType.TURN_COMPLETED:
             return event
         data = await unpack_object(self._services.files, event.data)
         return Event(event.session_id, event.number, event.type, event.at, data, event.turn_id)

@@ -94,8 +94,13 @@ class TurnLog:
         self._schedule()
 
     async def add_large(self, type_: EventType, data: dict[str, Any]) -> None:
-        """For data that may not fit a row: what is large goes to the file store first."""
-        self.add(type_, await persistently(lambda: pack_object(self.files, self.fence.session_id, data)))
+        """For data that may not fit a row."""
+        self.add(type_, await self.pack(data))
+
+    async def pack(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What is large goes to the file store first, without secrets; the rest stays in place."""
+        masked = self.secrets.mask(data)
+        return await persistently(lambda: pack_object(self.files, self.fence.session_id, masked))
 
     async def add_message(
         self, message: ModelMessage, drafts: Callable[[int], list[Draft]] = lambda position: []

@@ -163,6 +163,13 @@ def insert(
     )
 
 
+def last_message(connection: sa.Connection, session_id: SessionId) -> int | None:
+    """The position in history of the latest input that the model has seen."""
+    return connection.execute(
+        sa.select(sa.func.max(inputs.c.message)).where(inputs.c.session_id == session_id)
+    ).scalar()
+
+
 def mark_delivered(unit: Unit, ids: Sequence[InputId], turn_id: TurnId, message: int) -> None:
     """Only in the transaction that commits the request which contains them."""
     where = {"in_turn": turn_id, "at_message": message, "at": unit.now_us}

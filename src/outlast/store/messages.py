@@ -11,35 +11,56 @@ from outlast.store.unit import LockedSession, Unit
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
+    """`superseded_by` is the turn that answers anew; what it supersedes is kept, and no longer shown to the model."""
+
     position: int
     turn_id: TurnId | None
     kind: str
     body: str
     event: int
+    superseded_by: TurnId | None = None
 
 
+_COLUMNS = sa.select(
+    messages.c.position,
+    messages.c.turn_id,
+    messages.c.kind,
+    messages.c.body,
+    messages.c.event,
+    messages.c.superseded_by,
+)
 _ALL = (
-    sa.select(messages.c.position, messages.c.turn_id, messages.c.kind, messages.c.body, messages.c.event)
-    .where(messages.c.session_id == sa.bindparam("session"), messages.c.position > sa.bindparam("after"))
+    _COLUMNS.where(messages.c.session_id == sa.bindparam("session"), messages.c.position > sa.bindparam("after"))
     .order_by(messages.c.position)
     .limit(sa.bindparam("limit"))
 )
+_SEEN = _ALL.where(messages.c.superseded_by.is_(None))
 _INSERT = sa.insert(messages)
 
 
-def page(connection: sa.Connection, session_id: SessionId, *, after: int = 0, limit: int = 1_000) -> list[MessageRow]:
-    found = connection.execute(_ALL, {"session": session_id, "after": after, "limit": limit})
+def page(
+    connection: sa.Connection, session_id: SessionId, *, after: int = 0, limit: int = 1_000, seen_only: bool = False
+) -> list[MessageRow]:
+    """In order; with `seen_only` just those that the model sees."""
+    query = _SEEN if seen_only else _ALL
+    found = connection.execute(query, {"session": session_id, "after": after, "limit": limit})
     return [MessageRow(*row) for row in found]
 
 
 def last(connection: sa.Connection, session_id: SessionId) -> MessageRow | None:
     row = connection.execute(
-        sa.select(messages.c.position, messages.c.turn_id, messages.c.kind, messages.c.body, messages.c.event)
-        .where(messages.c.session_id == session_id)
-        .order_by(messages.c.position.desc())
-        .limit(1)
+        _COLUMNS.where(messages.c.session_id == session_id).order_by(messages.c.position.desc()).limit(1)
     ).first()
     return None if row is None else MessageRow(*row)
+
+
+def supersede(unit: Unit, session_id: SessionId, *, after: int, by: TurnId) -> None:
+    """What stands after a position is answered anew: the model no longer sees it."""
+    unit.connection.execute(
+        sa.update(messages)
+        .where(messages.c.session_id == session_id, messages.c.position > after, messages.c.superseded_by.is_(None))
+        .values(superseded_by=by)
+    )
 
 
 def append(unit: Unit, session: LockedSession, *, turn_id: TurnId | None, kind: str, body: str, event: int) -> int:

@@ -136,6 +136,8 @@ messages = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("event", sa.BigInteger, nullable=False),
     _instant("created_at"),
+    # The turn that answers anew: the model no longer sees this message.
+    sa.Column("superseded_by", sa.Text),
     sa.PrimaryKeyConstraint("session_id", "position"),
     sqlite_with_rowid=False,
 )

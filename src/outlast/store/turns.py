@@ -44,6 +44,7 @@ class Origin(StrEnum):
     API = "api"
     BOT = "bot"
     RETRY = "retry"
+    REGENERATE = "regenerate"
 
 
 class Disposition(StrEnum):

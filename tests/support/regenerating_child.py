@@ -1,0 +1,52 @@
+"""A child process that answers a message anew and kills itself with SIGKILL at a named commit.
+
+`python -m tests.support.regenerating_child FOLDER PLACE`, where a place is as in `tests.support.crash`.
+"""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic_ai import Agent, Tool
+from pydantic_ai.messages import ModelMessage
+
+from outlast import hints
+from outlast.testing import ScriptedModel, Step, call, tool_returns
+from tests.support.crash import Place
+from tests.support.runtime import Runtime
+
+
+def answering() -> Agent[None, str]:
+    """Calls a tool and says how many results it has seen: what is superseded must not be among them."""
+
+    def answer(messages: Sequence[ModelMessage]) -> Step:
+        seen = tool_returns(messages)
+        return f"Seen {len(seen)}." if seen else call("look")
+
+    def look() -> str:
+        return "a river"
+
+    return Agent(ScriptedModel(answer), tools=[Tool(look, metadata=hints(read_only=True))], name="agent")
+
+
+def run_until(folder: Path, place: str) -> None:
+    """Run a child until it dies at the place."""
+    command = [sys.executable, "-m", "tests.support.regenerating_child", str(folder), place]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
+    assert done.returncode == -signal.SIGKILL, f"{place} was not reached: {done.stdout}{done.stderr}"
+
+
+async def main(folder: str, place: str) -> None:
+    async with Runtime(Path(folder) / "outlast.db")(agent=answering()) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("Look.")
+        outlast.database.watcher = Place(place).passes_commit
+        await session.regenerate()
+        await session.settled()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
