@@ -55,6 +55,25 @@ async def test_a_deleted_session_is_gone_for_everyone(runtime: Runtime) -> None:
         assert (await ada.delete(f"/v1/sessions/{session_id}")).status_code == 404
 
 
+async def test_a_session_goes_out_and_comes_in_as_a_document(runtime: Runtime) -> None:
+    """D10: export, import, fork."""
+    async with serving(runtime(["Hello Ada."])) as server:
+        ada, ben = await server.client(), await server.client("ben")
+        session_id = (await ada.post("/v1/sessions", json={"title": "Oslo"})).json()["id"]
+        await ada.post(f"/v1/sessions/{session_id}/messages", json={"text": "I am Ada"})
+        await ada.get(f"/v1/sessions/{session_id}/result", params={"wait": 10})
+        document = (await ada.get(f"/v1/sessions/{session_id}/export")).json()
+        imported = await ben.post("/v1/sessions/import", json=document)
+        assert imported.status_code == 201
+        forked = await ada.post(f"/v1/sessions/{session_id}/fork", json={"title": "again"})
+        assert forked.json()["title"] == "again"
+        for client, made in ((ben, imported), (ada, forked)):
+            history = (await client.get(f"/v1/sessions/{made.json()['id']}/messages")).json()["items"]
+            assert "I am Ada" in str(history[0])
+            assert "Hello Ada." in str(history[1])
+        assert (await ben.post("/v1/sessions/import", json={"format": "something else"})).status_code == 422
+
+
 async def test_the_same_key_makes_one_session(runtime: Runtime) -> None:
     """D2: an idempotency key on every POST that creates."""
     async with serving(runtime()) as server:

@@ -24,14 +24,19 @@ class ToolAnswer(Answer):
 
 
 class PeriodAnswer(UsageAnswer):
-    """Money is told on a single-user server and to admins; others see `percent` of their limit."""
+    """`cost_microdollars` is null when the cost of a request is not known, or when money is not shown."""
 
     unpriced_requests: int
 
 
 class UsageReportAnswer(Answer):
+    """Money is shown to admins and on a single-user server; other owners see how much of their limit is used."""
+
+    owner_id: str
     today: PeriodAnswer
     week: PeriodAnswer
     limit_microdollars: int | None
-    percent: float | None
+    percent: int | None
     resets_at: datetime
+    week_resets_at: datetime
+    is_money_shown: bool

@@ -2,15 +2,17 @@
 
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic_ai import ToolDefinition
 
 from outlast.api.auth import Caller
+from outlast.api.problems import Forbidden
 from outlast.api.wiring import COMMON, Runtime
+from outlast.runtime import LOCAL_OWNER
 from outlast.tools.hints import UNSET, hints_of
-from outlast.wire.about import AgentAnswer, ToolAnswer
+from outlast.wire.about import AgentAnswer, PeriodAnswer, ToolAnswer, UsageReportAnswer
 from outlast.wire.forms import ListOf
 
 router = APIRouter(tags=["about"], responses=COMMON)
@@ -38,6 +40,31 @@ async def list_tools(outlast: Runtime, _: Caller) -> ListOf[ToolAnswer]:
         for tool in await outlast.tools_of(name)
     ]
     return ListOf(items=items)
+
+
+@router.get("/usage")
+async def get_usage(
+    outlast: Runtime,
+    caller: Caller,
+    owner_id: Annotated[str | None, Query(max_length=200, description="Another owner's, for admins.")] = None,
+) -> UsageReportAnswer:
+    """What was used today and this week, and how much of the daily limit that is."""
+    if owner_id not in (None, caller.owner_id) and caller.role != "admin":
+        raise Forbidden("Only an admin may see what others use.")
+    report = await outlast.usage_of(owner_id or caller.owner_id)
+    is_money_shown = caller.role == "admin" or caller.owner_id == LOCAL_OWNER
+    periods = {name: PeriodAnswer.model_validate(getattr(report, name)) for name in ("today", "week")}
+    if not is_money_shown:
+        periods = {name: each.model_copy(update={"cost_microdollars": None}) for name, each in periods.items()}
+    return UsageReportAnswer(
+        owner_id=report.owner_id,
+        **periods,
+        limit_microdollars=report.limit_microdollars if is_money_shown else None,
+        percent=report.percent,
+        resets_at=report.resets_at,
+        week_resets_at=report.week_resets_at,
+        is_money_shown=is_money_shown,
+    )
 
 
 def _hints(tool: ToolDefinition) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import JsonValue
 from pydantic_core import from_json
 
-from outlast.api.models import ListOf, SessionAnswer, SessionBody, SessionChange
+from outlast.api.models import ForkBody, ListOf, SessionAnswer, SessionBody, SessionChange
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Cursor, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.errors import InvalidInput
 
@@ -54,6 +55,14 @@ async def list_sessions(
     return ListOf(items=[SessionAnswer.of(each) for each in page.items], next=page.next)
 
 
+@router.post("/import", status_code=201, responses=DECIDED)
+async def import_session(
+    sessions: OwnSessions, document: dict[str, JsonValue], idempotency_key: IdempotencyKey = None
+) -> SessionAnswer:
+    """Make a session of your own from an exported one."""
+    return SessionAnswer.of(await sessions.import_(document, idempotency_key=idempotency_key))
+
+
 @router.get("/{session_id}", responses=FOUND)
 async def get_session(session: OwnSession) -> SessionAnswer:
     """A session as it is now."""
@@ -73,6 +82,21 @@ async def change_session(session: OwnSession, body: SessionChange) -> SessionAns
 async def delete_session(sessions: OwnSessions, session_id: str) -> None:
     """Stop and cancel everything of it, end its readers, and remove it with its files."""
     await sessions.delete(session_id)
+
+
+@router.post("/{session_id}/fork", status_code=201, responses=DECIDED)
+async def fork_session(
+    sessions: OwnSessions, session_id: str, body: ForkBody, idempotency_key: IdempotencyKey = None
+) -> SessionAnswer:
+    """A new session with the same history, up to a message; without its tasks."""
+    made = await sessions.fork(session_id, at=body.at, title=body.title, idempotency_key=idempotency_key)
+    return SessionAnswer.of(made)
+
+
+@router.get("/{session_id}/export", responses=FOUND)
+async def export_session(session: OwnSession) -> dict[str, JsonValue]:
+    """The whole session as one document, without secrets."""
+    return await session.export()
 
 
 def _object(text: str) -> dict[str, Any]:
