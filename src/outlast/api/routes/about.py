@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic_ai import ToolDefinition
 
 from outlast.api.auth import Caller
-from outlast.api.problems import Forbidden
 from outlast.api.wiring import COMMON, Runtime
+from outlast.errors import Forbidden
 from outlast.runtime import LOCAL_OWNER
 from outlast.tools.hints import UNSET, hints_of
 from outlast.wire.about import AgentAnswer, PeriodAnswer, ToolAnswer, UsageReportAnswer
