@@ -172,6 +172,7 @@ def response_of(*call_ids: str) -> dict[str, Any]:
         ({"format": export.FORMAT}, "no list of messages"),
         ({"format": export.FORMAT, "messages": [7]}, "messages[0] is not an object"),
         ({"format": export.FORMAT, "messages": [{"message": {"kind": "request"}}]}, "messages[0].message"),
+        ({"format": export.FORMAT, "messages": [], "x": "\ud800"}, "cannot be written as JSON"),
         ({"format": export.FORMAT, "messages": [], "session": 7}, "session is not an object"),
         ({"format": export.FORMAT, "messages": [], "session": {"title": 7}}, "session.title is not text"),
         ({"format": export.FORMAT, "messages": [], "session": {"metadata": {"a": "\x00"}}}, "NUL"),

@@ -103,8 +103,9 @@ async def test_sessions_are_found_by_what_was_said_and_set(runtime: Runtime) -> 
         assert await found(metadata={"is_wet": True, "n": "1"}) == set()
         assert await found(agent="agent") == {river.id, percent.id}
         assert await found(agent="nobody") == set()
-        with pytest.raises(InvalidInput):
-            await found(metadata={"n": [1]})
+        for odd in ({"metadata": {"n": [1]}}, {"external_id": "\ud800"}, {"agent": "\x00"}, {"search": "\ud800"}):
+            with pytest.raises(InvalidInput):
+                await found(**odd)
         await river.update(is_archived=True)
         assert await found() == {percent.id}
         assert await found(archived=True) == {river.id}

@@ -10,6 +10,7 @@ from outlast import ids
 from outlast.errors import InvalidInput, NotFound
 from outlast.ids import OwnerId, SessionId
 from outlast.sessions import creation, delete, export, profile
+from outlast.sessions.attachments import check_characters
 from outlast.sessions.creation import Key, NewSession
 from outlast.sessions.fork import messages_up_to
 from outlast.sessions.history import closed, encode
@@ -113,6 +114,7 @@ class Sessions:
         profile.check_metadata(metadata or {})
         if search is not None:
             profile.check_name(search, "search", most=profile.MAX_TITLE)
+        check_characters(f"{external_id or ''}{agent or ''}{before or ''}", "filter")
         wanted = Wanted(search, metadata, archived, external_id, agent)
         most = paging.clamp(limit)
         found = await self._services.database.read(

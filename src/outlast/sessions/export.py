@@ -7,7 +7,7 @@ from typing import Any, cast
 import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_core import from_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from outlast.errors import InvalidInput
 from outlast.ids import SessionId
@@ -102,6 +102,10 @@ class Document:
 def read(document: Any) -> Document:
     """Check a document that came from anywhere; says what is wrong with it and where."""
     fields = _object(document, "The document")
+    try:
+        to_json(fields)
+    except (PydanticSerializationError, ValueError) as exc:
+        raise InvalidInput(f"The document cannot be written as JSON: {exc}.") from exc
     if fields.get("format") != FORMAT:
         raise InvalidInput(f"The document's format is {fields.get('format')!r}: only {FORMAT!r} is known.")
     about = _object(fields.get("session", {}), "session")
