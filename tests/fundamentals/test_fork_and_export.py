@@ -99,6 +99,23 @@ async def test_a_fork_keeps_its_files_when_the_source_is_deleted(runtime: Runtim
         assert content.content[1].data == PNG
 
 
+async def test_the_model_of_a_fork_reads_on_in_long_results(runtime: Runtime) -> None:
+    """A9, D10: what it was shown in part is there as a whole, also when the source is deleted."""
+
+    def survey() -> str:
+        return "".join(f"{n:08}" for n in range(20_000))
+
+    model = scripted(call("survey", call_id="c1"), "Long.", call("read_output", id="c1", offset=8, length=8), "Read.")
+    async with runtime(model, tools=[survey]) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("Measure.")
+        fork = await outlast.sessions.fork(session.id)
+        await outlast.sessions.delete(session.id)
+        outcome = await fork.ask("Read on.")
+        assert outcome.text == "Read."
+        assert outcome.calls[-1].result["text"] == "00000001"
+
+
 async def test_an_exported_session_can_be_imported(runtime: Runtime) -> None:
     """D10: as JSON and back; the copy goes on like the original, for whoever imports it."""
 

@@ -12,14 +12,15 @@ from outlast.ids import OwnerId, SessionId
 from outlast.sessions import creation, delete, export, profile
 from outlast.sessions.attachments import check_characters
 from outlast.sessions.creation import Key, NewSession
-from outlast.sessions.fork import messages_up_to
+from outlast.sessions.fork import copied_results, messages_up_to
 from outlast.sessions.history import closed, encode
 from outlast.sessions.profile import Profile
 from outlast.sessions.services import Services
 from outlast.sessions.session import Session
-from outlast.store import paging, sessions
+from outlast.store import outputs, paging, sessions
 from outlast.store.paging import Page
 from outlast.store.sessions import Wanted
+from outlast.store.unit import Unit
 from outlast.tools.hints import UNSET, Unset
 from outlast.tools.outcomes import MAY_HAVE_RUN
 
@@ -155,7 +156,7 @@ class Sessions:
         new = NewSession(
             source.agent, source.model, title or source.title, source.metadata, source.budget, origin=origin
         )
-        return await self._make(new, said, key)
+        return await self._make(new, said, key, source=source.id)
 
     async def import_(self, document: Mapping[str, Any], *, idempotency_key: str | None = None) -> Session:
         """A new session of this owner from the messages of an exported one. Its turns and tasks are not made again.
@@ -169,13 +170,20 @@ class Sessions:
         key = creation.key_of(idempotency_key, "import", document)
         return await self._make(new, closed(given.messages, MAY_HAVE_RUN), key)
 
-    async def _make(self, new: NewSession, said: Sequence[ModelMessage], key: Key | None) -> Session:
+    async def _make(
+        self, new: NewSession, said: Sequence[ModelMessage], key: Key | None, *, source: SessionId | None = None
+    ) -> Session:
         session_id = ids.session_id()
         bodies = [(each.kind, await encode(self._services.files, session_id, each)) for each in said]
-        made = await self._services.database.transaction(
-            lambda unit: creation.make(unit, session_id, new, bodies, owner_id=self._owner_id, key=key),
-            name="create",
-        )
+        results = [] if source is None else await copied_results(self._services, source, session_id, said)
+
+        def make(unit: Unit) -> SessionId:
+            made = creation.make(unit, session_id, new, bodies, owner_id=self._owner_id, key=key)
+            for each in results if made == session_id else ():
+                outputs.keep_result(unit, made, each.call_id, file=each.file, characters=each.characters)
+            return made
+
+        made = await self._services.database.transaction(make, name="create")
         if made != session_id:
             await self._services.files.remove_all(session_id)
         return await self.get(made)

@@ -122,6 +122,22 @@ def keep_result(unit: Unit, session_id: SessionId, call_id: str, *, file: str, c
         unit.connection.execute(sa.insert(results), values)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """Where the whole of a large result is."""
+
+    call_id: str
+    file: str
+    characters: int
+
+
+def results_of(connection: sa.Connection, session_id: SessionId) -> list[KeptResult]:
+    found = connection.execute(
+        sa.select(results.c.call_id, results.c.file, results.c.characters).where(results.c.session_id == session_id)
+    )
+    return [KeptResult(*row) for row in found]
+
+
 def result_file(connection: sa.Connection, session_id: SessionId, call_id: str) -> str | None:
     return connection.execute(
         sa.select(results.c.file).where(results.c.session_id == session_id, results.c.call_id == call_id)
