@@ -1,7 +1,8 @@
 """PostgreSQL: how many of an owner's turns may run is decided by one transaction after the other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -15,7 +16,7 @@ from outlast.sessions.turn import Claim, TurnLimits
 from outlast.store import turns
 from outlast.store.database import Database
 from outlast.store.turns import Disposition, Origin, TurnState
-from outlast.store.unit import SilentOutbox, Unit
+from outlast.store.unit import Committed, SilentOutbox, Unit, Work
 from tests.support.store import OWNER, new_session, opened
 
 T = TypeVar("T")
@@ -130,3 +131,60 @@ async def waits_for_a_row(engine: AsyncEngine) -> None:
             async with engine.connect() as connection:
                 if (await connection.execute(waiting)).scalar_one() >= 1:
                     return
+
+
+class Worker:
+    """Runs what commits hand on, as fast as it comes: claims a turn, and ends it."""
+
+    def __init__(self, database: Database, limits: TurnLimits) -> None:
+        self.ended: list[str] = []
+        self.most = 0
+        self._database = database
+        self._limits = limits
+        self._queue: asyncio.Queue[Work] = asyncio.Queue()
+        database.attach(self)
+
+    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
+        return
+
+    def deliver(self, committed: Committed) -> None:
+        for each in committed.work:
+            self._queue.put_nowait(each)
+
+    async def run(self, count: int) -> None:
+        while len(self.ended) < count:
+            work = await self._queue.get()
+            if work.id in self.ended:
+                return
+            claim = await self._database.transaction(partial(self._claim, TurnId(work.id)), name="claim")
+            await self._database.transaction(partial(self._end, claim), name="end")
+            self.ended.append(work.id)
+            if len(self.ended) == count:
+                for _ in range(count):
+                    self._queue.put_nowait(work)
+
+    def _claim(self, turn_id: TurnId, unit: Unit) -> Claim:
+        claim = turn.claim(unit, turn_id, WorkerId("wrk_1"), limits=self._limits)
+        assert claim is not None
+        self.most = max(self.most, turns.open_of_owner(unit.connection, OWNER)[0])
+        return claim
+
+    def _end(self, claim: Claim, unit: Unit) -> None:
+        turn.end(unit, claim, TurnState.COMPLETED, {}, values={}, limits=self._limits)
+
+
+async def test_many_turns_at_once_share_the_owners_places_and_all_run(database: Database) -> None:
+    """D13, P3: starts and ends in any order; never more than may run, and none is left waiting."""
+    limits = TurnLimits(max_running_per_owner=3)
+    made = [await new_session(database) for _ in range(24)]
+    worker = Worker(database, limits)
+
+    def start(session_id: SessionId, unit: Unit) -> TurnId:
+        return turn.start(unit, unit.lock(session_id), Origin.USER, limits=limits)
+
+    running = [asyncio.create_task(worker.run(len(made))) for _ in range(4)]
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(database.transaction(partial(start, each), name="start") for each in made))
+        await asyncio.gather(*running)
+    assert (len(set(worker.ended)), worker.most) == (24, 3)
+    assert await admitted(database) == (0, 0)

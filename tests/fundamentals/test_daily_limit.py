@@ -60,8 +60,9 @@ async def test_at_the_limit_a_message_is_refused_until_midnight(runtime: Runtime
             await session.send("How wide?")
         assert caught.value.details["reset_at"] == MIDNIGHT.isoformat()
         assert caught.value.details["retry_after"] == pytest.approx((MIDNIGHT - NOON).total_seconds(), abs=60)
-        with pytest.raises(LimitReached):
-            await session.resume()
+        for again in (session.resume, session.regenerate):
+            with pytest.raises(LimitReached):
+                await again()
         assert await event_types(session) == before
         assert (await session.inbox(), (await outlast.usage_of("local")).percent) == ([], 100)
         assert (await (await outlast.owned_by("oskar").create()).ask("How wide?")).text == "Wide."
