@@ -82,6 +82,8 @@ class Deletions:
             is_done = await self._commit("delete.rows", lambda unit: deleted.remove_some(unit, session_id))
         await persistently(lambda: self._files.remove_all(session_id))
         await self._commit("delete.session", lambda unit: deleted.remove_last(unit, session_id))
+        # What an attempt still put there before it heard that it must stop.
+        await persistently(lambda: self._files.remove_all(session_id))
 
     async def _commit(self, name: str, fn: Callable[[Unit], bool]) -> bool:
         return await persistently(lambda: self._database.transaction(fn, name=name))
