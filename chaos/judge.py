@@ -229,10 +229,8 @@ def seen(found: Evidence) -> Counter[str]:
         counts["calls"] += len(calls)
         counts["tasks"] += len(session.tasks)
         counts["tasks canceled"] += sum(row["state"] == "canceled" for row in session.tasks)
-        counts["tasks told by a wake"] += sum(
-            each["state"] == "delivered" for each in session.inputs if each["task_id"]
-        )
-        counts["tasks told by a check"] += sum(each["state"] == "withdrawn" for each in session.inputs)
+        counts["wakes delivered"] += sum(each["state"] == "delivered" for each in session.inputs if each["task_id"])
+        counts["wakes withdrawn"] += sum(each["state"] == "withdrawn" for each in session.inputs)
         counts["effects told as unknown"] += sum(
             tellings.UNKNOWN in said
             for said in (*(str(row["error"]) for row in session.tasks), *(json.dumps(each.data) for each in calls))

@@ -32,7 +32,7 @@ async def test_nothing_is_lost_or_repeated_when_workers_are_killed(tmp_path: Pat
     assert {"cancel", "cancel.end", "park", "settle", "wake", "withdraw"} <= {
         place.partition("/")[0] for place in report["places"]
     }
-    assert {"tasks canceled", "tasks told by a check", "effects told as unknown"} <= report["seen"].keys()
+    assert {"tasks canceled", "wakes withdrawn", "effects told as unknown"} <= report["seen"].keys()
 
 
 LOG = [
