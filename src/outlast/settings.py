@@ -93,6 +93,9 @@ class Settings(BaseSettings):
     heartbeat: timedelta = Field(
         default=timedelta(seconds=10), description="How often an idle stream says that it is alive."
     )
+    max_wait: timedelta = Field(
+        default=timedelta(seconds=300), description="How long a request may wait for an end; longer means this."
+    )
     max_body_bytes: int = Field(default=16 * 1024 * 1024, ge=1, description="Bytes in the body of one request.")
     max_requests_per_minute: int = Field(
         default=3_000, ge=1, description="Requests a minute of one owner, counted in each process."

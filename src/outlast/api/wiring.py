@@ -11,7 +11,6 @@ from outlast.sessions.directory import Sessions
 from outlast.sessions.session import Session
 from outlast.tasks.handle import Tasks
 
-MAX_WAIT = 300.0
 AnyOutlast: TypeAlias = Outlast[Any, Any]
 
 COMMON = problems.responses(400, 401, 403, 413, 422, 429, 503)
@@ -45,8 +44,10 @@ async def _session(sessions: OwnSessions, session_id: str) -> Session:
 OwnSession = Annotated[Session, Depends(_session)]
 
 
-def _wait(wait: Annotated[float, Query(ge=0, description="Seconds; more than 300 means 300.")] = 0) -> float:
-    return min(wait, MAX_WAIT)
+def _wait(
+    outlast: Runtime, wait: Annotated[float, Query(ge=0, description="Seconds; at most 300 are waited.")] = 0
+) -> float:
+    return min(wait, outlast.settings.max_wait.total_seconds())
 
 
 Wait = Annotated[float, Depends(_wait)]

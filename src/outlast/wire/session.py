@@ -15,7 +15,7 @@ class SessionBody(Body):
 
     agent: str | None = Field(default=None, description="Which agent; the first one if left out.")
     model: str | None = Field(default=None, description="A model of the server's allow-list.")
-    title: str | None = Field(default=None, max_length=1_000)
+    title: str | None = Field(default=None, min_length=1, max_length=1_000)
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     external_id: str | None = Field(
         default=None,
@@ -28,7 +28,7 @@ class SessionBody(Body):
 class SessionChange(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Trip to Bergen"}]})
 
-    title: str | None = Field(default=None, max_length=1_000)
+    title: str | None = Field(default=None, min_length=1, max_length=1_000)
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     model: str | None = None
     is_archived: bool = False
@@ -37,7 +37,7 @@ class SessionChange(Body):
 
 class ForkBody(Body):
     at: int | None = Field(default=None, ge=0, lt=2**31, description="The last message to take along; all if left out.")
-    title: str | None = Field(default=None, max_length=1_000)
+    title: str | None = Field(default=None, min_length=1, max_length=1_000)
 
 
 class SessionAnswer(Answer):

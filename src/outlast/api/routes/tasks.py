@@ -15,7 +15,7 @@ from outlast.api.models import (
     SettleBody,
     TaskAnswer,
 )
-from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, Cursor, LastEventId, Limit, OwnTasks, Wait
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, Cursor, LastEventId, Limit, OwnTasks, Runtime, Wait
 from outlast.errors import Conflict, InvalidInput
 from outlast.store.tasks import TaskState
 from outlast.tasks.handle import Tasks
@@ -53,9 +53,9 @@ async def get_task(tasks: OwnTasks, task_id: str, wait: Wait) -> TaskAnswer:
 
 
 @router.post("/{task_id}/cancel", responses=DECIDED)
-async def cancel_task(tasks: OwnTasks, task_id: str, body: CancelBody) -> TaskAnswer:
+async def cancel_task(outlast: Runtime, tasks: OwnTasks, task_id: str, body: CancelBody) -> TaskAnswer:
     """Ask it to cancel. The answer is the truth: canceled, finished anyway, or not confirmed yet."""
-    return TaskAnswer.of(await tasks.cancel(task_id, wait=body.wait))
+    return TaskAnswer.of(await tasks.cancel(task_id, wait=min(body.wait, outlast.settings.max_wait.total_seconds())))
 
 
 @router.post("/{task_id}/settle", responses=DECIDED)

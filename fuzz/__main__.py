@@ -1,0 +1,135 @@
+"""The command line: `python -m fuzz [--cases N] [--seed S]`: schemathesis, stateful, against a real server."""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from fuzz.states import fill
+
+HERE = Path(__file__).parent
+CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz", description="Send nonsense; look for 5xx and broken schemas."
+    )
+    parser.add_argument("--cases", type=int, default=10_000, help="how many requests at least (default: 10,000)")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--report", type=Path, default=None, help="where to keep the totals, as JSON")
+    given = parser.parse_args()
+    seed = random.SystemRandom().randrange(1_000_000) if given.seed is None else given.seed
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        totals = Fuzz(Path(folder), seed).run(given.cases)
+    print(json.dumps(totals, indent=2))
+    if given.report is not None:
+        given.report.write_text(json.dumps(totals, indent=2) + "\n")
+    return 0 if totals["failures"] == 0 and totals["cases"] >= given.cases else 1
+
+
+class Fuzz:
+    """A server process of its own, filled once; rounds of schemathesis until there were enough cases."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder = folder
+        self._seed = seed
+        self._database = folder / "fuzz.db"
+
+    def run(self, cases: int) -> dict[str, Any]:
+        environment = {**os.environ, "FUZZ_DATABASE": str(self._database), "PYTHONPATH": str(HERE.parent)}
+        command = [sys.executable, "-m", "outlast", "serve", "fuzz.app:app", "--port", "0"]
+        began = time.monotonic()
+        with subprocess.Popen(
+            command, env=environment, cwd=HERE.parent, stderr=(self._folder / "log").open("w")
+        ) as server:
+            try:
+                place = self._wait_for_server(server)
+                totals = self._rounds(place["url"], asyncio.run(_prepare(place)), cases)
+                totals["is_alive"] = httpx2.get(f"{place['url']}/readyz").status_code == 200
+            finally:
+                server.terminate()
+        log = (self._folder / "log").read_text()
+        totals["failures"] += not totals["is_alive"]
+        totals["internal_errors_logged"] = log.count("a request failed")
+        totals["failures"] += totals["internal_errors_logged"]
+        return {"seed": self._seed, **totals, "seconds": round(time.monotonic() - began, 1)}
+
+    def _wait_for_server(self, server: "subprocess.Popen[bytes]") -> dict[str, str]:
+        file = self._database.with_name(f"{self._database.name}.server.json")
+        end = time.monotonic() + 60
+        while time.monotonic() < end and server.poll() is None:
+            if file.exists():
+                return json.loads(file.read_text())
+            time.sleep(0.05)
+        raise SystemExit((self._folder / "log").read_text())
+
+    def _rounds(self, url: str, key: str, cases: int) -> dict[str, Any]:
+        totals: dict[str, Any] = {"cases": 0, "failures": 0, "by_status": {}}
+        rounds = 0
+        while totals["cases"] < cases and not totals["failures"]:
+            self._round(url, key, totals, seed=self._seed + rounds, examples=40 if cases > 2_000 else 5)
+            rounds += 1
+        return totals
+
+    def _round(self, url: str, key: str, totals: dict[str, Any], *, seed: int, examples: int) -> None:
+        report = self._folder / "report.ndjson"
+        ran = subprocess.run(
+            [
+                *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
+                *("--checks", ",".join(CHECKS), "--header", f"Authorization: Bearer {key}"),
+                *("--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(examples)),
+                *("--seed", str(seed), "--report", "ndjson", "--report-ndjson-path", str(report)),
+                *("--request-timeout", "30", "--continue-on-failure", "--no-color", "--suppress-health-check", "all"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ran.returncode:
+            totals["failures"] += 1
+            print(ran.stdout[-20_000:], ran.stderr[-5_000:])
+        _count(report, totals)
+
+
+def _count(report: Path, totals: dict[str, Any]) -> None:
+    """Requests that were really sent and answered, by status."""
+    for line in report.read_text().splitlines():
+        for status in _statuses(json.loads(line)):
+            totals["cases"] += 1
+            totals["by_status"][str(status)] = totals["by_status"].get(str(status), 0) + 1
+
+
+def _statuses(value: Any) -> list[int]:
+    if isinstance(value, dict):
+        if "status_code" in value and "headers" in value:
+            return [value["status_code"]]
+        return [each for part in value.values() for each in _statuses(part)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, list):
+        return [each for part in value for each in _statuses(part)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return []
+
+
+async def _prepare(place: dict[str, str]) -> str:
+    """A key of an ordinary owner, whose sessions and tasks are in every state."""
+    headers = {"Authorization": f"Bearer {place['token']}"}
+    async with httpx2.AsyncClient(base_url=place["url"], headers=headers, timeout=30) as admin:
+        made = (await admin.post("/v1/keys", json={"owner_id": "fuzz", "name": "fuzz"})).json()
+    headers = {"Authorization": f"Bearer {made['key']}"}
+    async with httpx2.AsyncClient(base_url=place["url"], headers=headers, timeout=30) as client:
+        await fill(client)
+    return made["key"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
