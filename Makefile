@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 NODE_STAMP := tests/node/node_modules/.ready
-SOURCES := $(wildcard src tests chaos bench docs)
+SOURCES := $(wildcard src tests chaos bench docs fuzz)
 
 # Files of one module stay on one worker, so that they share one PostgreSQL server.
 PYTEST_ARGS ?= -n auto --dist loadfile
@@ -22,7 +22,7 @@ endif
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check fix docs bench chaos mutants clean
+.PHONY: help demo test check fix docs bench chaos fuzz mutants clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bench: $(STAMP) ## measure the hot paths
 
 chaos: $(STAMP) ## kill real processes and look for lost or repeated work
 	@$(BIN)/python -m chaos
+
+fuzz: $(STAMP) ## send ten thousand generated requests to a server
+	@$(BIN)/python -m fuzz --cases 10000 --report fuzz/result.json
 
 mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
 	@$(BIN)/python -m chaos.mutants

@@ -79,6 +79,7 @@ class StoredMessage(Answer):
     position: int
     turn_id: str | None
     event: int
+    superseded_by: str | None = Field(description="The turn that was made instead; the model no longer sees this.")
     message: dict[str, JsonValue]
 
 

@@ -52,7 +52,7 @@ async def send_message(
 async def list_messages(
     session: OwnSession, after: Annotated[int, Query(ge=0, lt=2**31)] = 0, limit: Limit = 100
 ) -> ListOf[StoredMessage]:
-    """The history that the model sees, oldest first; read on with `after=next`."""
+    """The history, oldest first; read on with `after=next`. Answers that were made again are marked."""
     page = await session.messages(after=after, limit=limit)
     items = [StoredMessage.model_validate(each, from_attributes=True) for each in page.items]
     return ListOf(items=items, next=page.next)

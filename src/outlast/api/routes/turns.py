@@ -54,6 +54,12 @@ async def retry(session: OwnSession) -> TurnAnswer:
     return TurnAnswer(turn_id=(await session.retry()).id, state="queued")
 
 
+@router.post("/regenerate", status_code=202, responses=DECIDED)
+async def regenerate(session: OwnSession) -> TurnAnswer:
+    """Answer the last message once more; the model does not see the answer before."""
+    return TurnAnswer(turn_id=(await session.regenerate()).id, state="queued")
+
+
 @router.post("/calls/{call_id}/settle", responses=DECIDED)
 async def settle_call(session: OwnSession, call_id: str, body: SettleBody, caller: Caller) -> InputAnswer:
     """Say what became of a call that may or may not have taken effect; the model is told who said so."""
