@@ -127,7 +127,7 @@ USES: dict[str, Use] = {
     "chat": Use({"id": "trip", "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]}),
     "resume_chat": Use(before=a_chat, stranger=204),
     "stop_chat": Use(before=a_chat),
-    "list_chat_messages": Use(before=a_chat),
+    "list_chat_messages": Use(before=a_chat, stranger=200),
     "list_agents": Use(),
     "list_tools": Use(),
     "get_usage": Use(),
