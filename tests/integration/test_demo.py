@@ -1,4 +1,4 @@
-"""`outlast demo` as a user runs it: a command of its own, with processes that really die."""
+"""`outlast demo` as a user runs it: a server to try, and a play with processes that really die."""
 
 import os
 import re
@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.serving_process import Program, run
+
 OUTLAST = Path(sys.executable).with_name("outlast")
 PATIENCE = 120
 SLOW_ACT = "A tool that takes longer than a turn should wait"
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.timeout(180)
 def running_demo(folder: Path, **environment: str) -> Generator[subprocess.Popen[str]]:
     """The command, with `folder` for its temporary files; ended whatever the test does."""
     process = subprocess.Popen(
-        [OUTLAST, "demo", "--fast"],
+        [OUTLAST, "demo", "--play", "--fast"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -138,7 +140,7 @@ def test_on_a_terminal_words_appear_as_they_are_said(tmp_path: Path) -> None:
     screen, terminal = os.openpty()
     try:
         process = subprocess.Popen(
-            [OUTLAST, "demo", "--fast"],
+            [OUTLAST, "demo", "--play", "--fast"],
             stdin=subprocess.DEVNULL,
             stdout=terminal,
             stderr=terminal,
@@ -159,6 +161,20 @@ def _read(screen: int) -> bytes:
         return os.read(screen, 4096)
     except OSError:  # how Linux tells that the other side is closed
         return b""
+
+
+def test_the_demo_serves_an_agent_to_try(tmp_path: Path) -> None:
+    """K1: no key is needed; it says where it is and what to type, works, and stops cleanly."""
+    with Program(tmp_path, "demo", "--port", "0") as server:
+        server.expect("http://127.0.0.1:")
+        server.expect("outlast send --new --wait 'Pay the invoice from Nordlys.'")
+        answer = run(tmp_path, "send", "--new", "--wait", "Pay the invoice from Nordlys.")
+        assert "1,240 EUR went to Nordlys; it arrives on Thursday." in answer
+        run(tmp_path, "send", "--wait", "Was any invoice of this year paid twice?")
+        assert "check_year" in run(tmp_path, "ps")
+        server.interrupt()
+        assert server.ended() == 0
+        assert "What was running goes on at the next start." in server.err
 
 
 def test_the_version_is_told() -> None:

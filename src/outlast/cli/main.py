@@ -1,21 +1,31 @@
-"""The `outlast` command: each verb is a module of its own, and this is the list of them."""
+"""The `outlast` command: each verb stands in a module of its own noun, and this is the list of them.
+
+Verbs that ask a server import no runtime, and those that run one import it when they are called: a verb that lists
+tasks should not take as long to start as an agent.
+"""
 
 from typing import Annotated
 
 import typer
 
 from outlast import __version__
+from outlast.cli import database, keys, sessions
+from outlast.cli.about import open_, usage
 from outlast.cli.chat import chat
 from outlast.cli.demo import demo
 from outlast.cli.serve import serve
+from outlast.cli.talk import attach, send, stop
+from outlast.cli.tasks import cancel, logs, ps, settle, wait
 
 app = typer.Typer(
     name="outlast",
     help="A runtime for AI agents whose work takes longer than a request.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+HERE = "Run agents"
+SERVER = "Ask a server"
 
 
 def _print_version(wanted: bool) -> None:
@@ -33,9 +43,14 @@ def outlast(
     """A runtime for AI agents whose work takes longer than a request."""
 
 
-app.command()(chat)
-app.command()(demo)
-app.command()(serve)
+for verb in (serve, chat, demo):
+    app.command(rich_help_panel=HERE)(verb)
+app.add_typer(database.app, name="db", rich_help_panel=HERE)
+for verb in (send, attach, stop, ps, logs, wait, cancel, settle, usage):
+    app.command(rich_help_panel=SERVER)(verb)
+app.command("open", rich_help_panel=SERVER)(open_)
+app.add_typer(sessions.app, name="sessions", rich_help_panel=SERVER)
+app.add_typer(keys.app, name="keys", rich_help_panel=SERVER)
 
 
 def main() -> None:

@@ -1,0 +1,49 @@
+"""Running a verb against a server: a client, an exit code, errors in one line, and Ctrl-C that harms nothing."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from io import TextIOWrapper
+from typing import NoReturn, cast
+
+import typer
+
+from outlast.cli import target
+from outlast.cli.exits import Exit, exit_of
+from outlast.client import Client
+from outlast.errors import OutlastError
+
+LEFT = "Left. The work goes on in the server."
+
+
+def ask(
+    url: str | None, token: str | None, work: Callable[[Client], Awaitable[Exit | None]], *, on_interrupt: str = LEFT
+) -> NoReturn:
+    """Do `work` with a client; ends with its exit code. `on_interrupt` is what Ctrl-C says."""
+    _prepare_streams()
+
+    async def run() -> Exit | None:
+        place = target.find(url, token)
+        async with Client(place.url, place.token) as client:
+            return await work(client)
+
+    try:
+        code = asyncio.run(run()) or Exit.OK
+    except OutlastError as exc:
+        say(exc.message)
+        code = exit_of(exc)
+    except KeyboardInterrupt:
+        say(f"\n{on_interrupt}")
+        code = Exit.INTERRUPTED
+    raise typer.Exit(code)
+
+
+def say(text: str) -> None:
+    """To the person, not to the program that reads stdout."""
+    typer.echo(text, err=True)
+
+
+def _prepare_streams() -> None:
+    """A terminal that lacks a character shows another."""
+    for stream in (sys.stdout, sys.stderr):
+        cast(TextIOWrapper, stream).reconfigure(errors="replace")

@@ -1,0 +1,153 @@
+"""A server process: an agent behind HTTP, until it is told to stop."""
+
+import asyncio
+import errno
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+import uvicorn
+from rich.console import Console
+
+from outlast.api.app import create_app
+from outlast.api.auth import Principal
+from outlast.cli.app_file import AnyOutlast, load_app
+from outlast.cli.server_file import ServerFile
+from outlast.errors import OutlastError
+from outlast.observe import logs
+from outlast.runtime import LOCAL_OWNER
+
+_GRACE_SECONDS = 2
+_RELOAD_SECONDS = 30
+"""How long the old process may take to hand its turns over."""
+WHAT_TO_TRY = "  try: outlast send 'hello' --wait · outlast ps · Ctrl-C stops it, and nothing is lost"
+_LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class Server(uvicorn.Server):
+    """Says where it is once it can be reached, and leaves word of it for the other commands."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        outlast: AnyOutlast,
+        listening: socket.socket,
+        console: Console,
+        advice: Sequence[str],
+    ) -> None:
+        super().__init__(config)
+        self._advice = advice
+        self._outlast = outlast
+        self._listening = listening
+        self._console = console
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Signals end the server and not the process: the runtime then hands its turns over. A second one insists."""
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            await self._announce()
+
+    async def _announce(self) -> None:
+        host, port = self._listening.getsockname()[:2]
+        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        place = ServerFile.beside(self._outlast.path)
+        token = await self._token(place)
+        place.write(url, token)
+        link = self.config.app.state.logins.make(Principal(LOCAL_OWNER, "admin", "write", "local"))  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportAttributeAccessIssue, reportFunctionMemberAccess]
+        self._console.print(f"Outlast serves {', '.join(self._outlast.agents)} at {url}/#token={link}", soft_wrap=True)
+        self._console.print(f"  key for other programs: in {place.path}", soft_wrap=True, highlight=False)
+        for line in self._advice:
+            self._console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+    async def _token(self, place: ServerFile) -> str:
+        """The same key as last time if it still opens: who uses it need not notice a restart."""
+        known = place.read()
+        if known is not None and await self._outlast.keys.find(known.token) is not None:
+            return known.token
+        _, token = await self._outlast.keys.make(LOCAL_OWNER, "local server", role="admin")
+        return token
+
+
+def serve_app(app: str, *, host: str, port: int, database: str | None) -> None:
+    """Serve what a file or module has."""
+    console = Console(stderr=True)
+    try:
+        outlast = load_app(app, database=database)
+    except OutlastError as exc:
+        console.print(exc.message, style="red", markup=False)
+        raise typer.Exit(2) from exc
+    run(outlast, host=host, port=port, console=console)
+
+
+def run(outlast: AnyOutlast, *, host: str, port: int, console: Console, advice: Sequence[str] = (WHAT_TO_TRY,)) -> None:
+    """Serve until SIGINT or SIGTERM; turns are handed over, not lost. `advice` is said when it can be reached."""
+    logs.configure(level=outlast.settings.log_level)
+    if host not in _LOCAL:
+        console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")
+    listening = _listen(host, port, console)
+    config = uvicorn.Config(
+        create_app(outlast),
+        log_config=None,
+        lifespan="on",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        server_header=False,
+        access_log=False,
+    )
+    server = Server(config, outlast, listening, console, advice)
+    failure: list[BaseException] = []
+
+    async def serve_it() -> None:
+        try:
+            async with outlast:
+                await server.serve(sockets=[listening])
+        except OutlastError as exc:
+            failure.append(exc)
+
+    asyncio.run(serve_it())
+    if failure:
+        console.print(str(failure[0]), style="red", markup=False)
+        raise typer.Exit(1)
+    console.print("Stopped. What was running goes on at the next start.")
+
+
+def _listen(host: str, port: int, console: Console) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as exc:
+        listening.close()
+        why = "is taken: give another one with --port" if exc.errno == errno.EADDRINUSE else f"cannot be used: {exc}"
+        console.print(f"Port {port} on {host} {why}.", style="red", markup=False)
+        raise typer.Exit(1) from exc
+    return listening
+
+
+def serve_again(app: str, **options: Any) -> None:
+    """A new process after each change of a Python file; the old one hands its turns over first."""
+    from watchfiles import PythonFilter, run_process
+
+    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    command = shlex.join([sys.executable, "-m", "outlast", "serve", app, *given])
+    place = Path(app.partition(":")[0])
+    folder = (place.parent if place.suffix == ".py" else Path()).resolve()
+    Console(stderr=True).print(f"Watching {folder} for changes", soft_wrap=True)
+    run_process(
+        folder, target=command, target_type="command", watch_filter=PythonFilter(), sigint_timeout=_RELOAD_SECONDS
+    )

@@ -1,0 +1,138 @@
+"""Verbs that talk with a session: send, attach, stop."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable
+from typing import Annotated, Literal
+
+import typer
+
+from outlast.cli.asking import ask, say
+from outlast.cli.exits import Exit
+from outlast.cli.tables import print_json
+from outlast.cli.target import AsJson, Timeout, Token, Url
+from outlast.client import Client
+from outlast.client.session import Session
+from outlast.client.turn import Sent
+from outlast.events.outcome import Outcome
+
+SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
+
+
+def send(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message; - reads it from stdin.")],
+    session: Annotated[str | None, typer.Option(metavar="ID", help="To this session.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="To a new session.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Show the answer as it is said.")] = False,
+    when_busy: Annotated[
+        Literal["steer", "queue", "interrupt", "reject"],
+        typer.Option(help="If a turn runs: steer it, wait for its end, stop it first, or refuse."),
+    ] = "steer",
+    timeout: Timeout = None,
+    url: Url = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send a message: to the session that changed last, unless you name one or ask for a new one.
+
+    With --wait the answer goes to stdout and everything else to stderr; its end gives the exit code.
+    """
+    if session is not None and new:
+        raise typer.BadParameter("Give either --session or --new.")
+    message = sys.stdin.read() if text == "-" else text
+
+    async def work(client: Client) -> Exit | None:
+        to = await _session(client, session, is_new=new)
+        sent = await to.send(message, when_busy=when_busy)
+        if not wait:
+            _say_sent(to, sent, as_json=as_json)
+            return None
+        from outlast.cli.turn_view import show_answer
+
+        say(f"Session {to.id}")
+        code = await _within(timeout, show_answer(to, sent, as_json=as_json))
+        if code is Exit.STILL_RUNNING:
+            say(f"The turn goes on: outlast attach {to.id}")
+        return code
+
+    ask(url, token, work, on_interrupt="Left. The message was sent if a session is named above; its turn goes on.")
+
+
+async def _session(client: Client, session_id: str | None, *, is_new: bool) -> Session:
+    if session_id is not None:
+        return await client.sessions.get(session_id)
+    latest = [] if is_new else await client.sessions.list(limit=1)
+    return latest[0] if latest else await client.sessions.create()
+
+
+def _say_sent(session: Session, sent: Sent, *, as_json: bool) -> None:
+    if as_json:
+        told = {"session_id": session.id, "input_id": sent.input_id, "turn_id": sent.turn_id, "position": sent.place}
+        print_json(told)
+    elif sent.place is None:
+        print(f"Sent. Follow it with: outlast attach {session.id}")
+    else:
+        print(f"Sent; it waits in place {sent.place}. Follow it with: outlast attach {session.id}")
+
+
+def attach(
+    session: SessionArgument,
+    timeout: Timeout = None,
+    url: Url = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Follow a session live until its turn ends; if none runs, show how the last one ended.
+
+    Ctrl-C leaves; the turn goes on.
+    """
+
+    async def work(client: Client) -> Exit:
+        found = await client.sessions.get(session)
+        if found.turn_id is None:
+            return _show_last(await found.result(wait=0), as_json=as_json)
+        from outlast.cli.turn_view import show_turn
+
+        return await _within(timeout, show_turn(found, found.turn_id, as_json=as_json))
+
+    ask(url, token, work, on_interrupt=f"Left. The turn goes on: outlast attach {session}")
+
+
+def _show_last(outcome: Outcome | None, *, as_json: bool) -> Exit:
+    if as_json:
+        print_json(outcome)
+    elif outcome is None:
+        say("The session had no turn yet.")
+    else:
+        say(f"Nothing runs in it. Its last turn {outcome.state if outcome.state != 'stopped' else 'was stopped'}:")
+        print(outcome.text)
+    return Exit.OK if outcome is None or outcome.state == "completed" else Exit.FAILED
+
+
+async def _within(timeout: float | None, showing: Awaitable[Exit]) -> Exit:
+    try:
+        async with asyncio.timeout(timeout):
+            return await showing
+    except TimeoutError:
+        return Exit.STILL_RUNNING
+
+
+def stop(
+    session: SessionArgument,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Also cancel its background tasks.")] = False,
+    url: Url = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a session's turn and hold it: nothing starts until a message, or `sessions resume`."""
+
+    async def work(client: Client) -> None:
+        outcome = await (await client.sessions.get(session)).stop(cascade=cascade)
+        if as_json:
+            print_json(outcome)
+        elif outcome is None:
+            print("No turn was running.")
+        else:
+            print("Stopped. What was said so far is kept.")
+
+    ask(url, token, work)
