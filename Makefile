@@ -22,7 +22,7 @@ endif
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check fix docs bench chaos fuzz mutants clean
+.PHONY: help demo play test check fix docs bench chaos fuzz mutants clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +41,11 @@ $(NODE_STAMP): tests/node/package.json tests/node/package-lock.json
 	@cd tests/node && npm ci --silent
 	@touch $@
 
-demo: $(STAMP) ## see a durable agent at work
+demo: $(STAMP) ## start a server with a demo agent; needs no API key
 	@$(BIN)/outlast demo
+
+play: $(STAMP) ## watch an agent survive kill -9, in the terminal
+	@$(BIN)/outlast demo --play
 
 test: $(STAMP) $(NODE_STAMP) ## run all tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
