@@ -32,6 +32,7 @@ from outlast.sessions.delete import Deletions
 from outlast.sessions.directory import Sessions
 from outlast.sessions.host import AgentHost, DepsFactory
 from outlast.sessions.inbox import Limits
+from outlast.sessions.log_reader import LogPages
 from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.services import Services
 from outlast.sessions.turn import TurnLimits
@@ -210,8 +211,10 @@ class Outlast(Generic[DepsT, OutputT]):
             self.settings.max_reader_lag,
             self._typed,
             Deletions(database, files),
+            LogPages(database),
             workshop.secrets,
         )
+        stack.push_async_callback(self._services.pages.close)
         stack.push_async_callback(engine.close)
         await engine.start()
         stack.push_async_callback(self._services.deletions.close)

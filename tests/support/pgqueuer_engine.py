@@ -22,6 +22,7 @@ from outlast.engines.engine import Worker
 from outlast.events.signals import LocalSignals, log_topic
 from outlast.ids import TurnId
 from outlast.sessions.delete import Deletions
+from outlast.sessions.log_reader import LogPages
 from outlast.sessions.services import Services
 from outlast.store import opening
 from outlast.store.files import FileStore
@@ -117,6 +118,7 @@ class PgQueuerOutlast(Outlast[Any, Any]):
             10_000,
             self._typed,
             Deletions(database, files),
+            LogPages(database),
         )
         stack.push_async_callback(self._services.deletions.close)
         stack.push_async_callback(self.engine.close)

@@ -28,6 +28,7 @@ from outlast.api.routes import (
     tasks,
     turns,
 )
+from outlast.api.sse import FrameCache
 from outlast.observe.metrics import Metrics
 from outlast.observe.requests import ObservedRequests
 from outlast.observe.stalls import watching_for_stalls
@@ -56,6 +57,7 @@ def create_app(runtime: Outlast[Any, Any], *, authenticate: Authenticate | None 
     app.state.outlast = runtime
     app.state.heartbeat = settings.heartbeat.total_seconds()
     app.state.gate = Gate(_authenticators(runtime, authenticate), RequestRate(settings.max_requests_per_minute))
+    app.state.frames = FrameCache()
     app.state.logins = Logins(lambda: runtime.keys)
     app.state.metrics = numbers = Metrics(runtime)
     runtime.listen(numbers.seen)

@@ -4,6 +4,7 @@
 the next page is read when the last one has gone out, so a slow client costs its own connection and no more.
 """
 
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from outlast.events.event import Event
 from outlast.events.stream import EventStream
 
 MEDIA_TYPE = "text/event-stream"
+_SMALL = 8 * 1024
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -40,6 +42,25 @@ def frame(event: Event, position: str | int | None) -> bytes:
     return b"id: %b\ndata: %b\n\n" % (str(position).encode(), body)
 
 
+class FrameCache:
+    """Frames of events that many readers are sent: made once while they are fresh."""
+
+    def __init__(self, most: int = 1_000) -> None:
+        self._most = most
+        self._known: OrderedDict[int, tuple[Event, bytes]] = OrderedDict()
+
+    def frame(self, event: Event) -> bytes:
+        found = self._known.get(id(event))
+        if found is not None and found[0] is event:
+            return found[1]
+        made = frame(event, event.number)
+        if len(made) <= _SMALL:
+            self._known[id(event)] = (event, made)
+            if len(self._known) > self._most:
+                self._known.popitem(last=False)
+        return made
+
+
 def control_frame(value: Any) -> bytes:
     """Something that is not an event of the log."""
     return b"data: %b\n\n" % to_json(value)
@@ -48,6 +69,7 @@ def control_frame(value: Any) -> bytes:
 async def log_frames(
     stream: EventStream,
     *,
+    cache: FrameCache,
     wants: Callable[[Event], bool] = lambda event: True,
     until: Callable[[Event], bool] = lambda event: False,
 ) -> AsyncIterator[bytes]:
@@ -60,7 +82,7 @@ async def log_frames(
             frames: list[bytes] = []
             for event in batch:
                 if wants(event):
-                    frames.append(frame(event, event.number))
+                    frames.append(cache.frame(event))
                 if until(event):
                     yield b"".join(frames)
                     return

@@ -7,6 +7,7 @@ from typing import Any
 from outlast.events.signals import Signals
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
+from outlast.sessions.log_reader import LogPages
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.tools.redact import Secrets
@@ -24,4 +25,5 @@ class Services:
     max_reader_lag: int
     typed_output: Callable[[str, Any], Any]
     deletions: Deletions
+    pages: LogPages
     secrets: Secrets = field(default_factory=Secrets)

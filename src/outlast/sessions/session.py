@@ -19,7 +19,6 @@ from outlast.ids import InputId, TurnId
 from outlast.sessions import export, history, inbox, profile, settlement, turn
 from outlast.sessions.attachments import Attachment, Context, body_of
 from outlast.sessions.history import StoredMessage
-from outlast.sessions.log_reader import log_reader
 from outlast.sessions.profile import Profile
 from outlast.sessions.regenerate import regenerate
 from outlast.sessions.services import Services
@@ -190,7 +189,7 @@ class Session:
     def events(self, *, after: int = 0, follow: bool = True) -> EventStream:
         """Replay from a position, then follow. Use it in `async with`."""
         return EventStream(
-            log_reader(self._database, self.owner_id),
+            self._services.pages.reader(self.owner_id),
             self._services.signals,
             self.id,
             after=after,

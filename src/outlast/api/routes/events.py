@@ -29,7 +29,8 @@ async def session_events(
     """The log after a position. With `Accept: text/event-stream`: replay, then follow, also after the end."""
     position = after if last_event_id is None else _number(last_event_id)
     if sse.wants_events(accept):
-        frames = sse.log_frames(session.events(after=position), wants=filter_of(types))
+        cache: sse.FrameCache = request.app.state.frames
+        frames = sse.log_frames(session.events(after=position), cache=cache, wants=filter_of(types))
         return sse.response(frames, heartbeat=request.app.state.heartbeat)
     found: list[Event] = []
     async with session.events(after=position, follow=False) as stream:

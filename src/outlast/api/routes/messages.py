@@ -44,7 +44,7 @@ async def send_message(
     accepted = AcceptedAnswer.of(sent)
     if not sse.wants_events(accept):
         return accepted
-    frames = _answer(session, sent, accepted)
+    frames = _answer(session, sent, accepted, request.app.state.frames)
     return sse.response(frames, heartbeat=request.app.state.heartbeat, status_code=202)
 
 
@@ -82,7 +82,9 @@ async def remove_input(session: OwnSession, input_id: str) -> None:
     await session.remove_input(InputId(input_id))
 
 
-async def _answer(session: Session, sent: Sent, accepted: AcceptedAnswer) -> AsyncIterator[bytes]:
+async def _answer(
+    session: Session, sent: Sent, accepted: AcceptedAnswer, cache: sse.FrameCache
+) -> AsyncIterator[bytes]:
     """The acceptance, then the log until the turn that was given this message has ended."""
     yield sse.control_frame({"type": "accepted", **accepted.model_dump()})
     after = session.last_event
@@ -97,5 +99,5 @@ async def _answer(session: Session, sent: Sent, accepted: AcceptedAnswer) -> Asy
         is_removed = event.type == EventType.INPUT_REMOVED and event.data["input_id"] == sent.input.id
         return is_removed or (event.is_terminal and turn_id is not None and event.turn_id == turn_id)
 
-    async for each in sse.log_frames(session.events(after=after), until=is_end):
+    async for each in sse.log_frames(session.events(after=after), cache=cache, until=is_end):
         yield each
