@@ -39,6 +39,7 @@ SCENARIOS = {
     "held": "a message that a stop leaves waiting is kept, and its stream ends",
     "parked": "a call past its budget has its handle as output; its end is a new message",
     "news": "what becomes of a task is seen in the answer that is being made",
+    "regenerate": "the last answer is made again in its place",
     "opened": "a page that is opened anew shows what the old one showed",
     "fail": "a failure and a refusal are said in words",
 }
@@ -259,6 +260,25 @@ async def test_a_chat_of_another_owner_is_not_there(server: Server, client: http
             assert (await eve.get("/api/chat/private/messages")).json()["items"] == []
         assert (await client.post("/gates/private")).status_code == 200
         assert '"delta":"two."' in "".join([line async for line in lines])
+
+
+async def test_only_the_last_answer_can_be_made_again(client: httpx2.AsyncClient) -> None:
+    """An earlier one would take what came after it away. A message whose sending failed is sent instead."""
+    first, second = body("earlier", "hello"), body("earlier", "hello")
+    second["messages"][0]["id"] = "m2"
+    for each in (first, second):
+        assert (await client.post("/api/chat", json=each)).status_code == 200
+    refused = await client.post("/api/chat", json={**first, "trigger": "regenerate-message"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    made = await client.post("/api/chat", json={**second, "trigger": "regenerate-message"})
+    assert (made.status_code, '"origin":"regenerate"' in made.text) == (200, True)
+    lost = body("earlier", "hello")
+    lost["messages"][0]["id"] = "m3"
+    sent = await client.post("/api/chat", json={**lost, "trigger": "regenerate-message"})
+    assert (sent.status_code, '"origin":"user"' in sent.text) == (200, True)
+    shown = (await client.get("/api/chat/earlier/messages")).json()["items"]
+    assert [each["id"] for each in shown if each["role"] == "user"] == ["m1", "m2", "m3"]
+    assert [each["role"] for each in shown] == ["user", "assistant"] * 3
 
 
 @pytest.mark.parametrize("sent", ["{}", "[]", '{"id":"c","messages":[{"id":"m","role":"assistant","parts":[]}]}'])

@@ -44,9 +44,12 @@ def test_files_come_in_their_url() -> None:
     assert (second.name, second.data) == ("file", b"a b")
 
 
-def test_a_regenerate_names_the_answer() -> None:
-    found = parse(body(text("Go."), trigger="regenerate-message", messageId="trn_1"))
-    assert (found.is_regenerate, found.answer_id) == (True, "trn_1")
+def test_an_answer_that_is_to_be_made_again_is_not_in_the_list() -> None:
+    """What stood before it is the last message, and may be an answer too."""
+    said = parse(body(text("Go."), trigger="regenerate-message", messageId="trn_1"))
+    woken = parse(body(text("It goes on."), role="assistant", trigger="regenerate-message"))
+    assert (said.is_regenerate, said.is_said, said.message_id) == (True, True, "m1")
+    assert (woken.is_regenerate, woken.is_said) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from outlast.events.stream import EventStream
 from outlast.events.types import EventType
 from outlast.ids import InputId, TurnId
 from outlast.protocols.ai_sdk import DONE, TurnEncoder, frame
+from outlast.protocols.ai_sdk_messages import ui_messages
 from outlast.protocols.ai_sdk_request import ChatRequest
 from outlast.sessions.directory import Sessions
 from outlast.sessions.session import Session
@@ -23,6 +24,8 @@ from outlast.store.inputs import InputState
 _DECIDING = frozenset({EventType.INPUT_DELIVERED, EventType.INPUT_REMOVED, EventType.SESSION_HELD})
 """After one of these a message that waits is delivered, or will not be soon."""
 _STARTING = frozenset({EventType.TURN_QUEUED})
+_LOOK_BACK = 100
+"""So many turns are looked at for the message of an answer that is to be made again."""
 
 
 async def find(sessions: Sessions, chat_id: str) -> Session:
@@ -37,12 +40,12 @@ async def find(sessions: Sessions, chat_id: str) -> Session:
 
 async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[bytes]:
     """Do what the client asks for. When this returns it is committed; what it gives are the frames of the answer."""
-    if request.is_regenerate:
-        raise Conflict("An answer cannot be made again here: send another message.")
-    if request.chat_id.startswith("ses_"):
-        session = await sessions.get(request.chat_id)
+    if request.chat_id.startswith("ses_") or not request.is_said:
+        session = await find(sessions, request.chat_id)
     else:
         session = await sessions.create(external_id=request.chat_id)
+    if request.is_regenerate and await _is_answered(session, request):
+        return turn_frames(session, (await session.regenerate(model=request.model)).id)
     sent = await session.send(
         request.text,
         when_busy=request.when_busy,
@@ -53,6 +56,22 @@ async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[byt
     if sent.is_repeat and sent.input.text != request.text:
         raise IdempotencyMismatch("A message that was sent cannot be changed: send a new one, or fork the session.")
     return turn_frames(session, sent.turn_id) if sent.turn_id is not None else _later_frames(session, sent.input.id)
+
+
+async def _is_answered(session: Session, request: ChatRequest) -> bool:
+    """Whether the client's last message stands right before the last answer, so that this can be made again.
+
+    False for a message that is not known, or waits: its sending had failed, or is not over, and it is sent (again).
+    """
+    turns = await session.turns(limit=_LOOK_BACK)
+    shown = await ui_messages(session, turns.items)
+    if shown and shown[-1]["role"] == "assistant":
+        shown.pop()
+    if shown and shown[-1]["id"] == request.message_id:
+        return True
+    if not request.is_said or any(each["id"] == request.message_id for each in shown):
+        raise Conflict("Only the last answer can be made again: fork the session to go on from an earlier one.")
+    return False
 
 
 async def turn_to_follow(session: Session, *, after: str | None, wait: float) -> TurnId | None:

@@ -142,8 +142,8 @@ class _Book:
         if event.type.startswith("task."):
             self._tasks[event.data["task"]["id"]] = event.data["task"]
         if event.type == EventType.TURN_QUEUED and event.turn_id is not None:
-            if "regenerates" in event.data:
-                self._forget_answers()
+            if self._messages and self._messages[-1]["id"] == event.data.get("regenerates"):
+                self._messages.pop()
             self._encoder, self._fold = TurnEncoder(event.turn_id), MessageFold()
             early, self._early = self._early, []
             for each in early:
@@ -171,10 +171,6 @@ class _Book:
     def _end_turn(self, answer: list[UIMessage]) -> None:
         self._messages += [*self._before, *answer, *self._after]
         self._before, self._after, self._encoder = [], [], None
-
-    def _forget_answers(self) -> None:
-        while self._messages and self._messages[-1]["role"] == "assistant":
-            self._messages.pop()
 
 
 def _call(call_id: str, tool: str) -> UIMessage:

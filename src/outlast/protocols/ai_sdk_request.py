@@ -1,7 +1,7 @@
 """What a client of the AI SDK asks for: the request body of its chat transport.
 
-A client sends all messages it has. Only the last one counts, which must be the user's: the rest stands in the session
-already. Its id is the idempotency key: the same message sent twice is one message.
+A client sends all messages it has. Only the last one counts: the rest stands in the session already. One that is to be
+answered must be the user's, and its id is the idempotency key: the same message sent twice is one message.
 """
 
 import base64
@@ -46,21 +46,24 @@ class _Body(BaseModel):
     id: Id
     messages: Annotated[list[Any], Field(min_length=1)]
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
-    message_id: str | None = Field(None, alias="messageId")
     when_busy: WhenBusy = "steer"
     model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """`message_id` is the client's id of the user's message; `answer_id` that of the answer to be made again."""
+    """`message_id`, `text` and `files` are of the client's last message.
+
+    When an answer is to be made again, the client has taken it off its list: the last message is what stood before it,
+    and may be an answer too (`is_said` False).
+    """
 
     chat_id: str
     message_id: str
     text: str
     files: Sequence[Attachment]
+    is_said: bool
     is_regenerate: bool
-    answer_id: str | None
     when_busy: WhenBusy
     model: str | None
 
@@ -72,16 +75,16 @@ def parse(body: object) -> ChatRequest:
         last = _Message.model_validate(asked.messages[-1])
     except ValidationError as exc:
         raise InvalidInput(f"This is not a request of an AI SDK chat transport: {_first(exc)}.") from exc
-    if last.role != "user":
+    is_said, is_regenerate = last.role == "user", asked.trigger == "regenerate-message"
+    if not is_said and not is_regenerate:
         raise InvalidInput(f"The last message must be the user's; this one has the role {last.role!r}.")
-    is_regenerate = asked.trigger == "regenerate-message"
     return ChatRequest(
         chat_id=asked.id,
         message_id=last.id,
         text="\n\n".join(part.text for part in last.parts if part.type == "text" and part.text),
-        files=[] if is_regenerate else [_file(part) for part in last.parts if part.type == "file"],
+        files=[_file(part) for part in last.parts if part.type == "file"] if is_said else [],
+        is_said=is_said,
         is_regenerate=is_regenerate,
-        answer_id=asked.message_id if is_regenerate else None,
         when_busy=asked.when_busy,
         model=asked.model,
     )
