@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -77,7 +77,7 @@ async def run_node(script: str, *arguments: str, given: str = "") -> str:
 class Server:
     """A server process; `kill` ends it as a power cut would."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     url: str
 
     def kill(self) -> None:
@@ -87,14 +87,16 @@ class Server:
 
 @contextmanager
 def serving(folder: Path) -> Generator[Server]:
-    command = [sys.executable, "-m", "tests.support.ai_sdk_server", str(folder)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
-        try:
-            assert process.stdout is not None
-            yield Server(process, process.stdout.readline().strip())
-        finally:
-            process.terminate()
-            process.wait(20)
+    """Whoever connects before the process is up waits in the socket's queue. What it says is in `server.log`."""
+    with (folder / "server.log").open("ab") as log, socket.create_server(("127.0.0.1", 0)) as listening:
+        command = [sys.executable, "-m", "tests.support.ai_sdk_server", str(folder), str(listening.fileno())]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, pass_fds=[listening.fileno()])
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    try:
+        yield Server(process, url)
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A server for stock AI SDK clients: `python -m tests.support.ai_sdk_server FOLDER` prints its address and serves.
+"""For stock AI SDK clients: `python -m tests.support.ai_sdk_server FOLDER SOCKET` serves on a listening socket.
 
 The model says what the user's words ask for; a gate named in them holds it until `POST /gates/NAME`. A bearer token is
 taken for the owner's name.
@@ -81,12 +81,10 @@ def app(folder: Path) -> FastAPI:
     return served
 
 
-async def serve(folder: Path) -> None:
-    listening = socket.create_server(("127.0.0.1", 0))
+async def serve(folder: Path, listening: socket.socket) -> None:
     server = uvicorn.Server(uvicorn.Config(app(folder), log_level="warning"))
-    print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
     await server.serve(sockets=[listening])
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1])))
+    asyncio.run(serve(Path(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))))
