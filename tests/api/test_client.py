@@ -142,6 +142,23 @@ async def test_problems_are_the_errors_of_the_library(runtime: Runtime) -> None:
             await late.sessions.list()
 
 
+async def test_sessions_are_forked_exported_imported_and_answered_anew(runtime: Runtime) -> None:
+    """D8, D10"""
+    async with serving(runtime(scripted("One.", "Two.", "One, better."))) as server, client_of(server) as client:
+        session = await client.sessions.create(title="Oslo")
+        await session.ask("first", wait=10)
+        await session.ask("second", wait=10)
+        fork = await client.sessions.fork(session.id, at=2, title="Bergen")
+        assert (fork.title, len((await fork.messages()).items)) == ("Bergen", 2)
+        again = await client.sessions.import_(await session.export())
+        assert len((await again.messages()).items) == 4
+        assert (await (await fork.regenerate()).outcome(wait=10)).text == "One, better."
+        report = await client.usage()
+        assert (report.owner_id, report.today.requests) == ("ada", 3)
+        with pytest.raises(InvalidInput):
+            await client.sessions.import_({"format": "something else"})
+
+
 async def test_keys_are_made_and_revoked(runtime: Runtime) -> None:
     """G1"""
     async with serving(runtime()) as server, client_of(server) as admin:

@@ -237,17 +237,35 @@ def test_sessions_are_listed_and_changed(folder: Path) -> None:
     assert "no such session" in complaint(folder, "sessions", "show", session, code=3)
 
 
+def test_sessions_are_copied_and_answered_anew(folder: Path) -> None:
+    """D8, D10: fork, export to a file or a pipe, import, regenerate; and what all that used."""
+    session = new_session(folder, "hello")
+    run(folder, "attach", session)
+    fork = run(folder, "sessions", "fork", session, "--title", "A copy").strip()
+    assert "A copy" in run(folder, "sessions", "show", fork)
+    run(folder, "sessions", "export", session, "--output", "copy.json")
+    imported = run(folder, "sessions", "import", "copy.json").strip()
+    document = run(folder, "sessions", "export", imported)
+    assert "You said: hello" in document
+    assert asked(folder, "sessions", "show", run(folder, "sessions", "import", "-", stdin=document).strip())
+    complaint(folder, "sessions", "import", "app.py", code=2)
+    run(folder, "sessions", "regenerate", fork)
+    assert run(folder, "attach", fork).endswith("You said: hello\n")
+    assert asked(folder, "usage")["today"]["requests"] > 0
+    assert "requests" in run(folder, "usage")
+
+
 def test_keys_open_the_server_until_they_are_revoked(folder: Path) -> None:
     """G1, G3: a key opens its owner's sessions and no others; url and token from the environment."""
     key = run(folder, "keys", "make", "bob", "laptop", "--scope", "read", "--days", "7").strip()
     place = json.loads(next(folder.glob("*.server.json")).read_text())
     bob = {"OUTLAST_URL": place["url"], "OUTLAST_TOKEN": key}
-    assert json.loads(run(Path("/"), "sessions", "list", "--json", **bob)) == []
-    assert "only read" in complaint(Path("/"), "send", "hi", code=1, **bob)
+    assert json.loads(run(Path("/"), "sessions", "list", "--json", environment=bob)) == []
+    assert "only read" in complaint(Path("/"), "send", "hi", code=1, environment=bob)
     [made] = [each for each in asked(folder, "keys", "list") if each["name"] == "laptop"]
     assert "laptop" in run(folder, "keys", "list", "--owner", "bob")
     run(folder, "keys", "revoke", made["id"])
-    assert "Send a key" in complaint(Path("/"), "ps", code=4, **bob)
+    assert "Send a key" in complaint(Path("/"), "ps", code=4, environment=bob)
     assert "revoked" in run(folder, "keys", "list", "--owner", "bob")
 
 
@@ -288,7 +306,10 @@ def test_a_database_is_copied_while_it_is_used(folder: Path, tmp_path: Path) -> 
 
 def test_the_shell_completes_verbs() -> None:
     """K1: what a shell asks when somebody presses Tab."""
-    offered = run(Path("/"), _OUTLAST_COMPLETE="complete_bash", COMP_WORDS="outlast sess", COMP_CWORD="1")
+    offered = run(
+        Path("/"),
+        environment={"_OUTLAST_COMPLETE": "complete_bash", "COMP_WORDS": "outlast sess", "COMP_CWORD": "1"},
+    )
     assert offered.split() == ["sessions"]
 
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -21,7 +21,6 @@ class Program:
 
     def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
         self.out = self.err = ""
-        own = {key: value for key, value in os.environ.items() if not key.startswith("OUTLAST_")}
         self.process = subprocess.Popen(
             [OUTLAST, *arguments],
             cwd=folder,
@@ -29,7 +28,7 @@ class Program:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**own, **environment},
+            env={**_own_environment(), **environment},
         )
         self._changed = threading.Condition()
         self._readers = [
@@ -112,25 +111,29 @@ class ServingProcess(Program):
         assert self.ended() == 0, self.err[-2_000:]
 
 
-def run(folder: Path, *arguments: str, code: int = 0, stdin: str = "", **environment: str) -> str:
+def run(
+    folder: Path, *arguments: str, code: int = 0, stdin: str = "", environment: Mapping[str, str] | None = None
+) -> str:
     """The command as a person types it; what it writes to stdout. Its exit code must be this one."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith("OUTLAST_")}
-    done = _run([OUTLAST, *arguments], folder, stdin, {**own, **environment})
+    done = _run([OUTLAST, *arguments], folder, stdin, environment)
     assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
     return done.stdout
 
 
-def complaint(folder: Path, *arguments: str, code: int, **environment: str) -> str:
+def complaint(folder: Path, *arguments: str, code: int, environment: Mapping[str, str] | None = None) -> str:
     """What it says on stderr when it cannot do what was asked."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith("OUTLAST_")}
-    done = _run([OUTLAST, *arguments], folder, "", {**own, **environment})
+    done = _run([OUTLAST, *arguments], folder, "", environment)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), (arguments, done.stdout, done.stderr)
     return " ".join(done.stderr.split())
 
 
 def _run(
-    command: Sequence[str | Path], folder: Path, stdin: str, environment: dict[str, str]
+    command: Sequence[str | Path], folder: Path, stdin: str, environment: Mapping[str, str] | None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=folder, input=stdin, capture_output=True, text=True, env=environment, timeout=PATIENCE
-    )
+    env = {**_own_environment(), **(environment or {})}
+    return subprocess.run(command, cwd=folder, input=stdin, capture_output=True, text=True, env=env, timeout=PATIENCE)
+
+
+def _own_environment() -> dict[str, str]:
+    """Without what would lead to another server."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("OUTLAST_")}

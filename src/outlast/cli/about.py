@@ -1,5 +1,9 @@
 """Verbs about the server itself: usage, open."""
 
+from typing import Annotated
+
+import typer
+
 from outlast.cli.asking import ask
 from outlast.cli.tables import print_facts, print_json
 from outlast.cli.target import AsJson, Token, Url
@@ -7,15 +11,20 @@ from outlast.client import Client
 from outlast.wire.about import PeriodAnswer
 
 
-def usage(url: Url = None, token: Token = None, as_json: AsJson = False) -> None:
+def usage(
+    owner: Annotated[str | None, typer.Option(help="Of another owner, for admins.")] = None,
+    url: Url = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
     """Show what was used today and this week, and how much of the limit that is."""
 
     async def work(client: Client) -> None:
-        report = await client.usage()
+        report = await client.usage(owner)
         if as_json:
             print_json(report)
             return
-        percent = None if report.percent is None else f"{report.percent:.0f} % of today's limit"
+        percent = None if report.percent is None else f"{report.percent} % of today's limit"
         limit = None if report.limit_microdollars is None else _money(report.limit_microdollars)
         facts = [("today", _period(report.today)), ("this week", _period(report.week)), ("limit a day", limit)]
         print_facts([*facts, ("spent", percent), ("next day", f"{report.resets_at:%Y-%m-%d %H:%M} UTC")])

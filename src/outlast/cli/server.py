@@ -7,9 +7,8 @@ import signal
 import socket
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 import uvicorn
@@ -139,11 +138,14 @@ def _listen(host: str, port: int, console: Console) -> socket.socket:
     return listening
 
 
-def serve_again(app: str, **options: Any) -> None:
-    """A new process after each change of a Python file; the old one hands its turns over first."""
+def serve_again(app: str, *, host: str, port: int, database: str | None) -> None:
+    """A new process after each change of a Python file, at the same address; the old one hands its turns over first."""
     from watchfiles import PythonFilter, run_process
 
-    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    if port == 0:
+        with closing(_listen(host, 0, Console(stderr=True))) as found:
+            port = found.getsockname()[1]
+    given = [f"--host={host}", f"--port={port}", *([] if database is None else [f"--database={database}"])]
     command = shlex.join([sys.executable, "-m", "outlast", "serve", app, *given])
     place = Path(app.partition(":")[0])
     folder = (place.parent if place.suffix == ".py" else Path()).resolve()

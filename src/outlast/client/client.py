@@ -36,9 +36,9 @@ class Client:
         """
         return FeedStream(self._connection, after=after, sessions=sessions, types=types)
 
-    async def usage(self) -> UsageReportAnswer:
-        """What was used today and this week, and how much of the limit that is."""
-        return UsageReportAnswer.model_validate(await self._connection.get("/v1/usage"))
+    async def usage(self, owner_id: str | None = None) -> UsageReportAnswer:
+        """What was used today and this week, and how much of the limit that is; of another owner, for admins."""
+        return UsageReportAnswer.model_validate(await self._connection.get("/v1/usage", owner_id=owner_id))
 
     async def agents(self) -> list[AgentAnswer]:
         """The agents that sessions can have, and the models they may ask for."""

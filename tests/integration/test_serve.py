@@ -1,0 +1,68 @@
+"""`outlast serve` as a process: killed, reloaded, stopped, and what was running goes on (P2, K1)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.test_cli import APP
+from tests.support.serving_process import Program, ServingProcess, complaint, run
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "app.py").write_text(APP)
+    return tmp_path
+
+
+def asked(folder: Path, *arguments: str) -> Any:
+    return json.loads(run(folder, *arguments, "--json"))
+
+
+def test_a_turn_goes_on_when_the_code_changes(folder: Path) -> None:
+    """P2, K1: `--reload` starts a new process with the new code; a reader stays, and the text is exact."""
+    with ServingProcess(folder, "--reload") as server:
+        before = server.place
+        session = asked(folder, "send", "--new", "think gate")["session_id"]
+        with Program(folder, "attach", session) as attached:
+            attached.expect("Half a ")
+            (folder / "app.py").write_text(APP.replace("You said", "You wrote"))
+            server.expect("Outlast serves", count=2)
+            assert (server.place.url, server.place.token) == (before.url, before.token)
+            assert server.place.pid != before.pid
+            (folder / "gate").touch()
+            assert attached.ended() == 0
+        assert attached.out.endswith("Half a sentence.\n")
+        shown = asked(folder, "sessions", "show", session)
+        assert (shown["result"]["text"], shown["result"]["state"]) == ("Half a sentence.", "completed")
+        assert run(folder, "send", "--wait", "hello") == "You wrote: hello\n"
+        server.stop()
+
+
+def test_what_may_or_may_not_have_happened_is_settled_by_a_person(folder: Path) -> None:
+    """B8, K1: a server is killed while a tool works; afterwards a person says what became of it."""
+    with ServingProcess(folder) as server:
+        session = asked(folder, "send", "--new", "survey gate")["session_id"]
+        run(folder, "attach", session)
+        [task] = asked(folder, "ps")
+        server.kill()
+    assert "is it running?" in complaint(folder, "ps", code=4)
+    with ServingProcess(folder) as server:
+        [ended] = json.loads(run(folder, "wait", task["id"], "--json", code=1))
+        assert ended["error"]["kind"] == "interrupted"
+        assert run(folder, "settle", task["id"], "worked", "--note", "I looked.").startswith("Settled as worked")
+        server.stop()
+
+
+def test_a_server_that_cannot_start_says_why(folder: Path) -> None:
+    """K1"""
+    with ServingProcess(folder) as server:
+        port = server.place.url.rpartition(":")[2]
+        assert "is taken" in complaint(folder, "serve", "app.py", "--port", port, code=1)
+        assert "Another process" in complaint(folder, "serve", "app.py", "--port", "0", code=1)
+        server.process.terminate()
+        assert server.ended() == 0
+    assert "no file" in complaint(folder, "serve", "other.py", code=2)
