@@ -247,6 +247,7 @@ async def test_a_page_that_is_opened_reads_back_page_by_page(client: httpx2.Asyn
     assert (file["data"]["name"], file["data"]["bytes"], said["text"]) == ("a.txt", 3, "hello")
     new = (await client.get("/api/chat/never-used/messages")).json()
     assert new == {"items": [], "next": None}
+    assert (await client.get("/api/chat/no%00name/messages")).status_code == 422
 
 
 async def test_a_chat_of_another_owner_is_not_there(server: Server, client: httpx2.AsyncClient) -> None:

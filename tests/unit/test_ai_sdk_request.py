@@ -60,6 +60,7 @@ def test_an_answer_that_is_to_be_made_again_is_not_in_the_list() -> None:
         ({"id": "c", "messages": []}, "messages"),
         ({"id": "", "messages": [1]}, "id: String should have at least 1"),
         ({"id": "c", "messages": [{"id": "m", "role": "user"}]}, "parts: Field required"),
+        ({**body(text("Go.")), "id": "a\x00b"}, "NUL"),
         (body(text("Go."), trigger="dance"), "trigger"),
         (body(text("Go."), when_busy="panic"), "when_busy"),
         (body(text("Go."), role="assistant"), "must be the user's"),

@@ -7,6 +7,7 @@ belongs to the session: a client that goes away stops nothing.
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from pydantic_ai.ui.vercel_ai.response_types import AbortChunk, StartChunk
 
@@ -17,6 +18,7 @@ from outlast.ids import InputId, TurnId
 from outlast.protocols.ai_sdk import DONE, TurnEncoder, frame
 from outlast.protocols.ai_sdk_messages import ui_messages
 from outlast.protocols.ai_sdk_request import ChatRequest
+from outlast.sessions import profile
 from outlast.sessions.directory import Sessions
 from outlast.sessions.session import Session
 from outlast.store.inputs import InputState
@@ -32,6 +34,7 @@ async def find(sessions: Sessions, chat_id: str) -> Session:
     """The session of a chat: the one with this id, or the one that a client made under its own name."""
     if chat_id.startswith("ses_"):
         return await sessions.get(chat_id)
+    profile.check_name(chat_id, "id of the chat")
     named = await sessions.list(external_id=chat_id, archived=None, limit=1)
     if not named:
         raise NotFound("There is no such chat.", id=chat_id)
@@ -113,8 +116,9 @@ async def _later_frames(session: Session, input_id: InputId) -> AsyncGenerator[b
     if turn_id is None:
         yield (frame(StartChunk()) + frame(AbortChunk(reason="held")) + DONE).encode()
         return
-    async for each in turn_frames(session, turn_id):
-        yield each
+    async with aclosing(turn_frames(session, turn_id)) as frames:
+        async for each in frames:
+            yield each
 
 
 async def _delivering(session: Session, input_id: InputId) -> TurnId | None:

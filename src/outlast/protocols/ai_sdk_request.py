@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from outlast.errors import InvalidInput
-from outlast.sessions.attachments import Attachment
+from outlast.sessions.attachments import Attachment, check_characters
 from outlast.sessions.session import WhenBusy
 
 MAX_ID = 200
@@ -75,6 +75,7 @@ def parse(body: object) -> ChatRequest:
         last = _Message.model_validate(asked.messages[-1])
     except ValidationError as exc:
         raise InvalidInput(f"This is not a request of an AI SDK chat transport: {_first(exc)}.") from exc
+    check_characters(asked.id + last.id, "id of the chat or message")
     is_said, is_regenerate = last.role == "user", asked.trigger == "regenerate-message"
     if not is_said and not is_regenerate:
         raise InvalidInput(f"The last message must be the user's; this one has the role {last.role!r}.")
