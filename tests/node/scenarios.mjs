@@ -281,9 +281,13 @@ const scenarios = {
     const running = await opened();
     assert.deepEqual(running.map(shown), chat.messages.slice(0, 4).map(shown));
     assert.equal(partsOf(running[1], "data-task")[0].data.state, "succeeded", "tasks are shown as they are now");
+    const reopened = page({ messages: running });
+    const resuming = reopened.resumeStream();
+    await reopened.until(says("One ", 2));
     await open("last-opened");
-    await Promise.all([sending, steering]);
+    await Promise.all([sending, steering, resuming]);
     assert.deepEqual((await opened()).map(shown), chat.messages.map(shown));
+    assert.deepEqual(reopened.messages.map(shown), chat.messages.slice(0, 5).map(shown));
     assert.deepEqual(roles(chat), ["user", "assistant", "assistant", "user", "assistant", "user"]);
   },
 
