@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from docs.cli_page import cli_page
 from docs.python_page import python_page
 from outlast import Settings
 from outlast.events.types import CONTROL, FIELDS, TERMINAL, EventType
@@ -16,7 +17,12 @@ MADE = "<!-- Made by `make docs`; change the code instead. -->"
 
 def pages() -> dict[Path, str]:
     """Each generated page and what it should hold."""
-    made = {"events.md": events_page(), "settings.md": settings_page(), "python.md": python_page()}
+    made = {
+        "events.md": events_page(),
+        "settings.md": settings_page(),
+        "python.md": python_page(),
+        "cli.md": cli_page(),
+    }
     return {REFERENCE / name: f"{MADE}\n\n{text}" for name, text in made.items()}
 
 

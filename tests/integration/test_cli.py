@@ -120,6 +120,11 @@ def test_send_says_where_the_message_is(folder: Path, gate: Path) -> None:
     run(folder, "attach", session, "--timeout", "0.2", code=5)
     with Program(folder, "send", "--session", session, "--when-busy", "queue", "--wait", "last") as waiting:
         waiting.expect("Session")
+        waiting.interrupt()
+        assert waiting.ended() == 130
+    assert f"its turn goes on: outlast attach {session}" in waiting.err
+    with Program(folder, "send", "--session", session, "--when-busy", "queue", "--wait", "last") as waiting:
+        waiting.expect("Session")
         gate.touch()
         assert waiting.ended() == 0
     assert waiting.out == "You said: last\n"
@@ -160,6 +165,7 @@ def test_stop_holds_a_session_until_it_is_resumed(folder: Path, gate: Path) -> N
     assert run(folder, "stop", session) == "No turn was running.\n"
     assert asked(folder, "sessions", "show", session)["state"] == "held"
     assert "Nothing waited" in run(folder, "sessions", "resume", session)
+    assert asked(folder, "sessions", "show", session)["state"] == "idle"
     run(folder, "sessions", "retry", session)
     assert "Continue from where you stopped" in run(folder, "attach", session)
 

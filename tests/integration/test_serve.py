@@ -53,7 +53,13 @@ def test_what_may_or_may_not_have_happened_is_settled_by_a_person(folder: Path) 
     with ServingProcess(folder) as server:
         [ended] = json.loads(run(folder, "wait", task["id"], "--json", code=1))
         assert ended["error"]["kind"] == "interrupted"
+        found = json.loads(run(folder, "doctor", "--json", code=1))
+        assert [(each["id"], each["advice"]) for each in found] == [
+            (task["id"], f"outlast settle {task['id']} VERDICT")
+        ]
+        assert "nobody knows its effect" in run(folder, "doctor", code=1)
         assert run(folder, "settle", task["id"], "worked", "--note", "I looked.").startswith("Settled as worked")
+        assert run(folder, "doctor") == "Nothing is stuck.\n"
         server.stop()
 
 

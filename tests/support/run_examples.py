@@ -11,6 +11,7 @@ from pathlib import Path
 
 import outlast.testing
 
+assert outlast.Outlast
 assert outlast.testing.__all__
 
 

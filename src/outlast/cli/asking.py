@@ -17,9 +17,13 @@ LEFT = "Left. The work goes on in the server."
 
 
 def ask(
-    url: str | None, token: str | None, work: Callable[[Client], Awaitable[Exit | None]], *, on_interrupt: str = LEFT
+    url: str | None,
+    token: str | None,
+    work: Callable[[Client], Awaitable[Exit | None]],
+    *,
+    on_interrupt: Callable[[], str] = lambda: LEFT,
 ) -> NoReturn:
-    """Do `work` with a client; ends with its exit code. `on_interrupt` is what Ctrl-C says."""
+    """Do `work` with a client; ends with its exit code. `on_interrupt` is asked for what Ctrl-C says."""
     _prepare_streams()
 
     async def run() -> Exit | None:
@@ -33,7 +37,7 @@ def ask(
         say(exc.message)
         code = exit_of(exc)
     except KeyboardInterrupt:
-        say(f"\n{on_interrupt}")
+        say(f"\n{on_interrupt()}")
         code = Exit.INTERRUPTED
     raise typer.Exit(code)
 

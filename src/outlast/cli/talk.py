@@ -40,10 +40,13 @@ def send(
     if session is not None and new:
         raise typer.BadParameter("Give either --session or --new.")
     message = sys.stdin.read() if text == "-" else text
+    left = "Left before the message was known to be accepted."
 
     async def work(client: Client) -> Exit | None:
+        nonlocal left
         to = await _session(client, session, is_new=new)
         sent = await to.send(message, when_busy=when_busy)
+        left = f"Left. The message is kept and its turn goes on: outlast attach {to.id}"
         if not wait:
             _say_sent(to, sent, as_json=as_json)
             return None
@@ -55,7 +58,7 @@ def send(
             say(f"The turn goes on: outlast attach {to.id}")
         return code
 
-    ask(url, token, work, on_interrupt="Left. The message was sent if a session is named above; its turn goes on.")
+    ask(url, token, work, on_interrupt=lambda: left)
 
 
 async def _session(client: Client, session_id: str | None, *, is_new: bool) -> Session:
@@ -95,7 +98,7 @@ def attach(
 
         return await _within(timeout, show_turn(found, found.turn_id, as_json=as_json))
 
-    ask(url, token, work, on_interrupt=f"Left. The turn goes on: outlast attach {session}")
+    ask(url, token, work, on_interrupt=lambda: f"Left. The turn goes on: outlast attach {session}")
 
 
 def _show_last(outcome: Outcome | None, *, as_json: bool) -> Exit:

@@ -92,7 +92,7 @@ def logs(
             _put_out(piece, offset, as_json=as_json)
             offset = piece.next_offset
 
-    ask(url, token, work, on_interrupt=f"Left. The task goes on: outlast logs -f {task}")
+    ask(url, token, work, on_interrupt=lambda: f"Left. The task goes on: outlast logs -f {task}")
 
 
 async def _follow(client: Client, task_id: str, *, as_json: bool) -> Exit:
@@ -133,7 +133,7 @@ def wait(
             return Exit.STILL_RUNNING
         return Exit.OK if all(each.state == "succeeded" for each in ended) else Exit.FAILED
 
-    ask(url, token, work, on_interrupt="Left. The tasks go on in the server.")
+    ask(url, token, work, on_interrupt=lambda: "Left. The tasks go on in the server.")
 
 
 async def _wait(client: Client, task_id: str, timeout: float | None, *, is_told: bool) -> TaskAnswer:

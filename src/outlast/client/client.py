@@ -48,6 +48,10 @@ class Client:
         """The tools of the agents, as a model is told of them."""
         return ListOf[ToolAnswer].model_validate(await self._connection.get("/v1/tools")).items
 
+    async def check(self) -> None:
+        """Raises `StoreUnavailable` while the server's database does not take commits."""
+        await self._connection.ask("GET", "/readyz", is_repeatable=False)
+
     async def login_link(self) -> str:
         """A link that opens the server's page in a browser, once, within ten minutes."""
         answer = await self._connection.ask("POST", "/v1/login/links")

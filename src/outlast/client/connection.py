@@ -48,11 +48,14 @@ class Connection:
         params: Params | None = None,
         body: Any = None,
         key: str | None = None,
-        is_repeatable: bool = False,
+        is_repeatable: bool | None = None,
         wait: float = 0.0,
     ) -> Any:
-        """The answer's JSON. Sent again after a cut only if that does the thing once: reads, and what has a `key`."""
-        is_safe = is_repeatable or method == "GET" or key is not None
+        """The answer's JSON.
+
+        Sent again after a cut only if that does the thing once: reads and what has a `key`, or as `is_repeatable` says.
+        """
+        is_safe = method == "GET" or key is not None if is_repeatable is None else is_repeatable
         pauses = Pauses(self._patience)
         while True:
             try:

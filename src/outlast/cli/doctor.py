@@ -1,0 +1,91 @@
+"""`outlast doctor`: what is stuck, why, and what to do about it, as far as the server can tell."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from outlast.cli.asking import ask
+from outlast.cli.exits import Exit
+from outlast.cli.tables import print_json, print_table
+from outlast.cli.target import AsJson, Token, Url
+from outlast.client import Client
+from outlast.errors import StoreUnavailable
+from outlast.wire.task import TaskAnswer
+
+_LONG = timedelta(minutes=1)
+_UNKNOWN = ("interrupted", "abandoned", "crash_loop")
+_MOST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    id: str
+    problem: str
+    advice: str
+
+
+def doctor(url: Url = None, token: Token = None, as_json: AsJson = False) -> None:
+    """Say what is stuck and why: held or waiting sessions, tasks that do not end or whose effect is unknown.
+
+    Looks at the 500 sessions that changed last and the 500 newest tasks. Exit code 1 when it finds something.
+    """
+
+    async def work(client: Client) -> Exit:
+        found = [each async for each in _findings(client)]
+        if as_json:
+            print_json(found)
+        elif not found:
+            print("Nothing is stuck.")
+        else:
+            print_table(("WHAT", "PROBLEM", "TRY"), [(each.id, each.problem, each.advice) for each in found])
+        return Exit.FAILED if found else Exit.OK
+
+    ask(url, token, work)
+
+
+async def _findings(client: Client) -> AsyncIterator[Finding]:
+    try:
+        await client.check()
+    except StoreUnavailable as exc:
+        yield Finding("server", exc.message, "look at its disk and its log")
+        return
+    report = await client.usage()
+    is_at_limit = report.percent is not None and report.percent >= 100
+    if is_at_limit:
+        yield Finding("server", "today's limit is reached", f"turns start again at {report.resets_at:%H:%M} UTC")
+    async for each in _sessions(client, is_at_limit=is_at_limit):
+        yield each
+    now = datetime.now(UTC)
+    for state in ("open", "failed"):
+        for task in await client.tasks.list(state=state, limit=_MOST):
+            found = _of_task(task, now)
+            if found is not None:
+                yield found
+
+
+async def _sessions(client: Client, *, is_at_limit: bool) -> AsyncIterator[Finding]:
+    for session in await client.sessions.list(limit=_MOST):
+        if session.state == "held" and (waiting := len(await session.inbox())):
+            yield Finding(session.id, f"held, and {waiting} messages wait", f"outlast sessions resume {session.id}")
+        waits = datetime.now(UTC) - session.updated_at
+        if session.state == "queued" and waits > _LONG and not is_at_limit:
+            yield Finding(session.id, "its turn waits for a place", "other turns of its owner must end first")
+
+
+def _of_task(task: TaskAnswer, now: datetime) -> Finding | None:
+    if task.is_over:
+        kind = (task.error or {}).get("kind")
+        if kind not in _UNKNOWN or "settled" in task.metadata:
+            return None
+        return Finding(
+            task.id, f"{task.title} was {kind}: nobody knows its effect", f"outlast settle {task.id} VERDICT"
+        )
+    if task.is_cancel_requested:
+        return Finding(task.id, f"{task.title} was asked to cancel and goes on", f"outlast logs {task.id}")
+    if task.deadline_at is not None and task.deadline_at < now:
+        return Finding(task.id, f"{task.title} is past its deadline", f"outlast cancel {task.id}")
+    if task.state == "awaiting_input":
+        return Finding(task.id, f"{task.title} waits for an answer", f"outlast attach {task.session_id}")
+    if task.state == "queued" and now - task.created_at > _LONG:
+        return Finding(task.id, f"{task.title} waits for a place", "other tasks must end first")
+    return None
