@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import m1_calls, m2_langgraph, m2_turns, m3_parked, m4_m5_tasks, m8_append
+from bench import (
+    m1_calls,
+    m2_langgraph,
+    m2_turns,
+    m3_parked,
+    m4_m5_tasks,
+    m6_first_event,
+    m8_append,
+    m9_readers,
+    m10_idle,
+    m12_start,
+)
 from bench.measure import Report
 
 BENCHMARKS: Mapping[str, Callable[[], Report]] = {
@@ -15,7 +26,11 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m3_parked.ID: m3_parked.run,
     "M4": m4_m5_tasks.run_ends,
     "M5": m4_m5_tasks.run_cancels,
+    m6_first_event.ID: m6_first_event.run,
     m8_append.ID: m8_append.run,
+    m9_readers.ID: m9_readers.run,
+    m10_idle.ID: m10_idle.run,
+    m12_start.ID: m12_start.run,
 }
 
 # Needs what this project does not install; its module says how.

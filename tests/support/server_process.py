@@ -33,6 +33,11 @@ class ServerProcess:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def token(self) -> str:
         return json.loads(self.database.with_name(f"{self.database.name}.server.json").read_text())["token"]
 

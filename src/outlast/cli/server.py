@@ -126,7 +126,8 @@ def run(outlast: AnyOutlast, *, host: str, port: int, console: Console, advice: 
 
 def _listen(host: str, port: int, console: Console) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP, or asyncio does not switch off the delay of small packets.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
