@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from docs.api_page import api_page
 from docs.cli_page import cli_page
 from docs.python_page import python_page
 from outlast import Settings
@@ -22,6 +23,7 @@ def pages() -> dict[Path, str]:
         "settings.md": settings_page(),
         "python.md": python_page(),
         "cli.md": cli_page(),
+        "api.md": api_page(),
     }
     return {REFERENCE / name: f"{MADE}\n\n{text}" for name, text in made.items()}
 

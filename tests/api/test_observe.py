@@ -151,7 +151,8 @@ async def test_log_lines_keep_secrets_and_name_the_turn(runtime: Runtime, log_li
         raise RuntimeError("token=abcdef123")
 
     tool = Tool(leak, metadata=hints(budget=None))
-    async with serving(runtime(scripted(call("leak", api_key="abcdef123"), "Sorry."), tools=[tool])) as server:
+    outlast = runtime(scripted(call("leak", api_key="abcdef123"), "Sorry."), tools=[tool])
+    async with serving(outlast, log_requests=True) as server:
         ada = await server.client()
         session_id = (await ada.post("/v1/sessions", json={})).json()["id"]
         await ada.post(f"/v1/sessions/{session_id}/messages", json={"text": "go"})

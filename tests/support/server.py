@@ -49,9 +49,11 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(outlast: Outlast[Any, Any], *, authenticate: Authenticate | None = None) -> AsyncGenerator[Served]:
+async def serving(
+    outlast: Outlast[Any, Any], *, authenticate: Authenticate | None = None, log_requests: bool = False
+) -> AsyncGenerator[Served]:
     """The runtime behind HTTP on a free port of this machine."""
-    app = create_app(outlast, authenticate=authenticate)
+    app = create_app(outlast, authenticate=authenticate, log_requests=log_requests)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, access_log=False)
         server = _Server(config)

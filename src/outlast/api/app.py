@@ -38,11 +38,13 @@ from outlast.settings import Settings
 _V1 = (login, sessions, messages, turns, events, feed, tasks, about, keys)
 
 
-def create_app(runtime: Outlast[Any, Any], *, authenticate: Authenticate | None = None) -> FastAPI:
+def create_app(
+    runtime: Outlast[Any, Any], *, authenticate: Authenticate | None = None, log_requests: bool = False
+) -> FastAPI:
     """An ASGI app for a runtime. It starts the runtime with itself, unless that already runs.
 
     Mounted in another app, its lifespan is not run: enter the runtime there. `authenticate` is asked first; then
-    API keys and, if configured, JWTs. Nobody gets in without one of them.
+    API keys and, if configured, JWTs. Nobody gets in without one of them. `log_requests` writes a line for each.
     """
     settings = runtime.settings
     app = FastAPI(
@@ -71,7 +73,7 @@ def create_app(runtime: Outlast[Any, Any], *, authenticate: Authenticate | None 
     app.include_router(metrics.router)
     app.include_router(page.router)
     _add_middleware(app, settings)
-    app.add_middleware(ObservedRequests, metrics=numbers)
+    app.add_middleware(ObservedRequests, metrics=numbers, is_logged=log_requests)
     return app
 
 

@@ -24,18 +24,16 @@ STATUS: Mapping[str, int] = {
     "forbidden": 403,
     "not_found": 404,
     "method_not_allowed": 405,
-    "not_acceptable": 406,
     "conflict": 409,
     "idempotency_mismatch": 409,
     "session_busy": 409,
     "body_too_large": 413,
-    "unsupported_media_type": 415,
     "inbox_full": 429,
     "too_many_requests": 429,
     "limit_reached": 429,
     "store_unavailable": 503,
 }
-_CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 406: "not_acceptable", 413: "body_too_large"}
+_CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 _TITLES = {
     "invalid_input": "The request cannot be accepted",
     "malformed": "The request cannot be read",
@@ -43,12 +41,10 @@ _TITLES = {
     "forbidden": "Not allowed",
     "not_found": "Not found",
     "method_not_allowed": "Not possible here",
-    "not_acceptable": "No such form of the answer",
     "conflict": "Not possible now",
     "idempotency_mismatch": "The key was used for something else",
     "session_busy": "The session is busy",
     "body_too_large": "The request is too large",
-    "unsupported_media_type": "Only JSON is read here",
     "inbox_full": "The inbox is full",
     "too_many_requests": "Too many requests",
     "limit_reached": "The limit is reached",

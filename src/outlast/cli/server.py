@@ -100,7 +100,7 @@ def run(outlast: AnyOutlast, *, host: str, port: int, console: Console, advice: 
         console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")
     listening = _listen(host, port, console)
     config = uvicorn.Config(
-        create_app(outlast),
+        create_app(outlast, log_requests=True),
         log_config=None,
         lifespan="on",
         timeout_graceful_shutdown=_GRACE_SECONDS,

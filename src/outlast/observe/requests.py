@@ -12,9 +12,10 @@ log = structlog.get_logger("outlast.requests")
 class ObservedRequests:
     """Streams count until they end; their time is the time until they begin."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, is_logged: bool) -> None:
         self._app = app
         self._metrics = metrics
+        self._is_logged = is_logged
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -39,7 +40,8 @@ class ObservedRequests:
         self._metrics.streams.dec()
         self._metrics.requests.labels(method, route, str(status)).inc()
         self._metrics.request_seconds.labels(route).observe(first)
-        log.info("request", method=method, route=route, status=status, seconds=round(seconds, 4), **_ids(scope))
+        if self._is_logged:
+            log.info("request", method=method, route=route, status=status, seconds=round(seconds, 4), **_ids(scope))
 
 
 def _route(scope: Scope) -> str:
