@@ -1,6 +1,7 @@
 """What a call says while it runs: progress, output, files, secrets; within its budget, parked, and its deadlines."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -15,6 +16,7 @@ from outlast.store.tasks import TaskState
 from outlast.testing import call
 from tests.support.background import (
     BUDGET,
+    PATIENCE,
     ThreadGate,
     only_task,
     parked_session,
@@ -171,6 +173,43 @@ async def test_the_tools_own_timeout_counts_while_it_is_parked(runtime: Runtime)
         assert task.error is not None
         assert task.error["kind"] == "tool_error"
         assert ended.is_set()
+        await session.settled()
+
+
+async def test_the_timeout_of_a_sync_tool_answers_while_its_thread_goes_on(runtime: Runtime) -> None:
+    """A1: as without Outlast: the model is told that it timed out, and nobody can stop the thread."""
+    here, ended = ThreadGate(), threading.Event()
+
+    def survey() -> None:
+        here()
+        ended.set()
+
+    async with runtime(steps(), tools=[Tool(survey, timeout=0.05)], budget=LONG) as outlast:
+        session = await outlast.sessions.create()
+        try:
+            outcome = await session.ask("How high is the Elbe?")
+            assert "Timed out" in str(outcome.calls[0].result)
+            assert not ended.is_set()
+        finally:
+            here.open()
+    assert ended.wait(PATIENCE)
+
+
+async def test_a_parked_sync_tool_past_its_timeout_ends_with_its_thread(runtime: Runtime) -> None:
+    """A1, P6: the task has failed, and is not told as over while the tool's code still runs."""
+    here = ThreadGate()
+
+    def survey() -> str:
+        here()
+        return "2.4 m"
+
+    async with runtime(steps(), tools=[Tool(survey, timeout=0.2)], budget=BUDGET) as outlast:
+        session, task = await parked_session(outlast)
+        assert (await outlast.tasks.wait(task.id, seconds=0.3)).state is TaskState.RUNNING
+        here.open()
+        task = await outlast.tasks.wait(task.id)
+        assert task.error is not None
+        assert (task.state, task.error["kind"]) == (TaskState.FAILED, "tool_error")
         await session.settled()
 
 
