@@ -17,6 +17,7 @@ from outlast.calls.control import INSTRUCTIONS, control_toolset
 from outlast.calls.hook import CallPolicy
 from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
+from outlast.engines import pause
 from outlast.engines.embedded import EmbeddedEngine, FileLock
 from outlast.engines.engine import Worker
 from outlast.engines.outbox import EngineOutbox, Listener
@@ -38,10 +39,11 @@ from outlast.sessions.services import Services
 from outlast.sessions.turn import TurnLimits
 from outlast.sessions.turn_calls import CallShop
 from outlast.settings import Settings
-from outlast.store import opening
+from outlast.store import opening, pauses
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.store.open_work import OpenWork, open_work
+from outlast.store.pauses import Pause
 from outlast.tasks.desk import BackgroundDesk
 from outlast.tasks.handle import Tasks
 from outlast.tasks.parked import ParkedCalls
@@ -147,6 +149,18 @@ class Outlast(Generic[DepsT, OutputT]):
     async def open_work(self) -> OpenWork:
         """How much waits and runs, over all owners."""
         return await self._open().database.read(lambda connection: open_work(connection, self._clock.now()))
+
+    async def pause(self, *, by: str = LOCAL_OWNER) -> Pause:
+        """Start nothing new, over restarts too, until `unpause`. Everything is accepted, and what runs goes on."""
+        return await self._open().database.transaction(lambda unit: pause.begin(unit, by=by), name="pause")
+
+    async def unpause(self) -> bool:
+        """Start what waited meanwhile. False when there was no pause."""
+        return await self._open().database.transaction(pause.end, name="unpause")
+
+    async def paused(self) -> Pause | None:
+        """Who paused the work and since when; None while it goes on."""
+        return await self._open().database.read(pauses.find)
 
     async def check(self) -> None:
         """Raises `StoreUnavailable` while the database does not take commits."""

@@ -24,6 +24,7 @@ from outlast.api.routes import (
     messages,
     metrics,
     page,
+    pause,
     sessions,
     tasks,
     turns,
@@ -35,7 +36,7 @@ from outlast.observe.stalls import watching_for_stalls
 from outlast.runtime import Outlast
 from outlast.settings import Settings
 
-_V1 = (login, sessions, messages, turns, events, feed, tasks, about, keys)
+_V1 = (login, sessions, messages, turns, events, feed, tasks, about, keys, pause)
 
 
 def create_app(

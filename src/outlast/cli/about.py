@@ -1,4 +1,4 @@
-"""Verbs about the server itself: usage, open."""
+"""Verbs about the server itself: usage, open, pause, resume."""
 
 from typing import Annotated
 
@@ -49,5 +49,26 @@ def open_(url: Url = None, token: Token = None, as_json: AsJson = False) -> None
     async def work(client: Client) -> None:
         link = await client.login_link()
         print_json({"link": link}) if as_json else print(link)
+
+    ask(url, token, work)
+
+
+def pause(url: Url = None, token: Token = None, as_json: AsJson = False) -> None:
+    """Let the server start nothing new, until `resume`; it accepts everything, and what runs goes on."""
+
+    async def work(client: Client) -> None:
+        paused = await client.pause()
+        said = f"Paused by {paused.by} since {paused.since:%Y-%m-%d %H:%M} UTC. `outlast resume` starts what waits."
+        print_json(paused) if as_json else print(said)
+
+    ask(url, token, work)
+
+
+def resume(url: Url = None, token: Token = None, as_json: AsJson = False) -> None:
+    """End a pause: what was accepted meanwhile is started."""
+
+    async def work(client: Client) -> None:
+        answer = await client.unpause()
+        print_json(answer) if as_json else print("Work goes on.")
 
     ask(url, token, work)

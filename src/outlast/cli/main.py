@@ -10,7 +10,7 @@ import typer
 
 from outlast import __version__
 from outlast.cli import database, keys, sessions
-from outlast.cli.about import open_, usage
+from outlast.cli.about import open_, pause, resume, usage
 from outlast.cli.chat import chat
 from outlast.cli.demo import demo
 from outlast.cli.doctor import doctor
@@ -47,7 +47,7 @@ def outlast(
 for verb in (serve, chat, demo):
     app.command(rich_help_panel=HERE)(verb)
 app.add_typer(database.app, name="db", rich_help_panel=HERE)
-for verb in (send, attach, stop, ps, logs, wait, cancel, settle, usage, doctor):
+for verb in (send, attach, stop, ps, logs, wait, cancel, settle, usage, doctor, pause, resume):
     app.command(rich_help_panel=SERVER)(verb)
 app.command("open", rich_help_panel=SERVER)(open_)
 app.add_typer(sessions.app, name="sessions", rich_help_panel=SERVER)

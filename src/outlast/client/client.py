@@ -9,7 +9,7 @@ from outlast.client.keys import Keys
 from outlast.client.sessions import Sessions
 from outlast.client.streams import FeedStream
 from outlast.client.tasks import Tasks
-from outlast.wire.about import AgentAnswer, ToolAnswer, UsageReportAnswer
+from outlast.wire.about import AgentAnswer, PauseAnswer, ToolAnswer, UsageReportAnswer
 from outlast.wire.forms import ListOf
 
 
@@ -39,6 +39,18 @@ class Client:
     async def usage(self, owner_id: str | None = None) -> UsageReportAnswer:
         """What was used today and this week, and how much of the limit that is; of another owner, for admins."""
         return UsageReportAnswer.model_validate(await self._connection.get("/v1/usage", owner_id=owner_id))
+
+    async def paused(self) -> PauseAnswer:
+        """Whether the server starts new work; for admins."""
+        return PauseAnswer.model_validate(await self._connection.get("/v1/pause"))
+
+    async def pause(self) -> PauseAnswer:
+        """Let the server start nothing new, over restarts too; everything is accepted, and what runs goes on."""
+        return PauseAnswer.model_validate(await self._connection.ask("POST", "/v1/pause"))
+
+    async def unpause(self) -> PauseAnswer:
+        """Let it start what waited meanwhile."""
+        return PauseAnswer.model_validate(await self._connection.ask("DELETE", "/v1/pause"))
 
     async def agents(self) -> list[AgentAnswer]:
         """The agents that sessions can have, and the models they may ask for."""

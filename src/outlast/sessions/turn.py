@@ -17,7 +17,7 @@ from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.owners import limit
 from outlast.sessions.due import due_at_start
-from outlast.store import events, inputs, messages, sessions, tasks, turns
+from outlast.store import events, inputs, messages, pauses, sessions, tasks, turns
 from outlast.store.inputs import Input, InputKind
 from outlast.store.turns import Disposition, Origin, TurnRow, TurnState
 from outlast.store.unit import LockedSession, OwnerLock, Unit, Work
@@ -220,7 +220,7 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId, *, limits: TurnLimit
     row = turns.get(unit.connection, turn_id)
     if row is not None and not unit.has_locked(row.session_id):
         row = turns.get(unit.connection, turn_id) if unit.try_lock(row.session_id) else None
-    if row is None or row.state is not TurnState.QUEUED:
+    if row is None or row.state is not TurnState.QUEUED or pauses.find(unit.connection) is not None:
         return None
     if row.attempt == 0 and limits is not None and _waits_for_tomorrow(unit, row, limits):
         return None

@@ -274,3 +274,12 @@ spending = sa.Table(
     sa.Column("cost_microdollars", sa.BigInteger, nullable=False),
     sa.PrimaryKeyConstraint("owner_id", "day"),
 )
+
+pauses = sa.Table(
+    "pauses",
+    metadata,
+    # One row while nothing new is started, none otherwise.
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("by", sa.Text, nullable=False),
+    _instant("since"),
+)

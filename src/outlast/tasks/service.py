@@ -13,7 +13,7 @@ from outlast.events.types import EventType
 from outlast.ids import TaskId, WorkerId
 from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
-from outlast.store import inputs, tasks
+from outlast.store import inputs, pauses, tasks
 from outlast.store.inputs import InputKind, InputState
 from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
 from outlast.store.turns import Disposition
@@ -121,7 +121,7 @@ def orphaned(unit: Unit, task: Task, *, limits: Limits) -> None:
 def claim(unit: Unit, task_id: TaskId, worker_id: WorkerId) -> tuple[Task, float | None] | None:
     """Take a queued task for another attempt, with the seconds left to its deadline. None: it is no longer there."""
     task = _locked(unit, task_id)
-    if task is None or task.state is not TaskState.QUEUED:
+    if task is None or task.state is not TaskState.QUEUED or pauses.find(unit.connection) is not None:
         return None
     attempt = task.attempt + 1
     moved = tasks.move(unit, task, TaskState.RUNNING, worker_id=worker_id, attempt=attempt, started_at=unit.now_us)

@@ -40,3 +40,11 @@ class UsageReportAnswer(Answer):
     resets_at: datetime
     week_resets_at: datetime
     is_money_shown: bool
+
+
+class PauseAnswer(Answer):
+    """Whether new work is started; if not, who said so and when."""
+
+    is_paused: bool
+    by: str | None
+    since: datetime | None

@@ -67,3 +67,10 @@ def upgrade() -> None:
         sa.Column("cost_microdollars", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("owner_id", "day", name=op.f("pk_spending")),
     )
+    op.create_table(
+        "pauses",
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("by", sa.Text(), nullable=False),
+        sa.Column("since", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_pauses")),
+    )
