@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, cast
 
 import jwt
 from fastapi import Depends, Request, Security
@@ -170,4 +170,4 @@ def _is_same_site(request: Request) -> bool:
 def _words(claim: Any) -> list[str]:
     if isinstance(claim, str):
         return claim.split()
-    return [str(each) for each in claim] if isinstance(claim, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return [str(each) for each in cast(list[object], claim)] if isinstance(claim, list) else []

@@ -16,6 +16,8 @@ from outlast.events.event import Event
 from outlast.events.stream import EventStream
 
 MEDIA_TYPE = "text/event-stream"
+DESCRIBED: dict[str, Any] = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
+"""How OpenAPI names a stream."""
 _SMALL = 8 * 1024
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 

@@ -4,8 +4,9 @@ from typing import Annotated, Any, TypeAlias
 
 from fastapi import Depends, Header, Query, Request
 
-from outlast.api import problems
+from outlast.api import problems, sse
 from outlast.api.auth import Caller
+from outlast.errors import InvalidInput
 from outlast.runtime import Outlast
 from outlast.sessions.directory import Sessions
 from outlast.sessions.session import Session
@@ -16,6 +17,7 @@ AnyOutlast: TypeAlias = Outlast[Any, Any]
 COMMON = problems.responses(400, 401, 403, 413, 422, 429, 503)
 FOUND = problems.responses(404)
 DECIDED = problems.responses(404, 409)
+STREAM: dict[int | str, dict[str, Any]] = {200: sse.DESCRIBED}
 
 
 def _outlast(request: Request) -> AnyOutlast:
@@ -66,3 +68,10 @@ LastEventId = Annotated[
 ]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Cursor = Annotated[str | None, Query(max_length=2_000, description="`next` of the page before.")]
+
+
+def place_of(last_event_id: str) -> int:
+    """The number that a client of a stream got last: of an event, or of characters."""
+    if not last_event_id.isascii() or not last_event_id.isdigit() or int(last_event_id) >= 2**63:
+        raise InvalidInput("Last-Event-ID is not an id that came with this stream.")
+    return int(last_event_id)

@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 ItemT = TypeVar("ItemT")
 SESSION_ID = "ses_01jy8fk2v6h3r9x4q0z5w7t1na"
-TASK_ID = "tsk_01jy8fm0a9b8c7d6e5f4g3h2jk"
 TURN_ID = "trn_01jy8fk9p2s4u6w8y0a1c3e5gh"
 INPUT_ID = "inp_01jy8fk8m1n3p5r7t9v1x3z5bd"
 

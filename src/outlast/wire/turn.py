@@ -50,6 +50,10 @@ class TurnAnswer(Answer):
     state: str
 
 
+IDLE = TurnAnswer(turn_id=None, state="idle")
+"""There is no turn."""
+
+
 class SettleBody(Body):
     verdict: Literal["worked", "failed", "try_again"]
     note: str = Field(default="", max_length=2_000)

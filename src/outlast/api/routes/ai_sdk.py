@@ -6,16 +6,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from outlast.api import sse
-from outlast.api.models import ListOf, TurnAnswer
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, Wait
 from outlast.errors import NotFound
 from outlast.protocols import ai_sdk, ai_sdk_chat, ai_sdk_messages, ai_sdk_request
+from outlast.wire.forms import ListOf
+from outlast.wire.turn import IDLE, TurnAnswer
 
 router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON)
 
-_STREAM: dict[int | str, dict[str, Any]] = {
-    200: {"description": "A UI message stream (v1).", "content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}}}
-}
+_STREAM: dict[int | str, dict[str, Any]] = {200: {"description": "A UI message stream (v1).", **sse.DESCRIBED}}
 
 
 @router.post("", responses={**DECIDED, **_STREAM}, response_class=Response)
@@ -83,9 +82,7 @@ async def list_chat_messages(
 async def stop_chat(sessions: OwnSessions, chat_id: str) -> TurnAnswer:
     """Stop the running turn: a client's own `stop()` only closes its connection."""
     outcome = await (await ai_sdk_chat.find(sessions, chat_id)).stop()
-    if outcome is None:
-        return TurnAnswer(turn_id=None, state="idle")
-    return TurnAnswer(turn_id=outcome.turn_id, state=outcome.state)
+    return IDLE if outcome is None else TurnAnswer.of(outcome)
 
 
 def _response(request: Request, frames: AsyncIterator[bytes]) -> Response:

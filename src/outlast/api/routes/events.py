@@ -5,15 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
-from outlast.api.models import EventAnswer, EventPage
-from outlast.api.wiring import COMMON, FOUND, Accept, LastEventId, OwnSession
-from outlast.errors import InvalidInput
+from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, OwnSession, place_of
 from outlast.events.event import Event
+from outlast.wire.event import EventAnswer, EventPage
 
 router = APIRouter(tags=["events"], responses=COMMON)
 
 Types = Annotated[str | None, Query(max_length=2_000, description="Only these types, separated by commas.")]
-STREAM = {200: {"content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}}}}
 
 
 @router.get("/sessions/{session_id}/events", response_model=EventPage, responses={**FOUND, **STREAM})
@@ -27,7 +25,7 @@ async def session_events(
     accept: Accept = None,
 ) -> EventPage | Response:
     """The log after a position. With `Accept: text/event-stream`: replay, then follow, also after the end."""
-    position = after if last_event_id is None else _number(last_event_id)
+    position = after if last_event_id is None else place_of(last_event_id)
     if sse.wants_events(accept):
         cache: sse.FrameCache = request.app.state.frames
         frames = sse.log_frames(session.events(after=position), cache=cache, wants=filter_of(types))
@@ -53,9 +51,3 @@ class Filter:
 
     def __call__(self, event: Event) -> bool:
         return not self._types or event.type in self._types or event.is_control
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
-        raise InvalidInput("Last-Event-ID is not the id of an event.")
-    return int(text)

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
 from outlast.api.auth import Caller
-from outlast.api.models import EventAnswer, FeedPage, ids_of
-from outlast.api.routes.events import STREAM, Types, filter_of
-from outlast.api.wiring import COMMON, FOUND, Accept, LastEventId, Runtime
+from outlast.api.routes.events import Types, filter_of
+from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, Runtime
 from outlast.owners.feed import OwnerStream
+from outlast.wire.event import EventAnswer, FeedPage
 
 router = APIRouter(tags=["events"], responses=COMMON)
 
@@ -31,9 +31,8 @@ async def owner_events(
 ) -> FeedPage | Response:
     """States, tasks, titles and inputs of all your sessions, in one stream that can be resumed."""
     is_stream = sse.wants_events(accept)
-    stream = outlast.events_of(
-        caller.owner_id, after=last_event_id or after, sessions=ids_of(sessions), follow=is_stream
-    )
+    asked = [each for each in (sessions or "").split(",") if each]
+    stream = outlast.events_of(caller.owner_id, after=last_event_id or after, sessions=asked, follow=is_stream)
     # Before the answer begins: what is not the caller's is told as a problem, not as a stream that ends.
     await stream.__aenter__()
     if is_stream:

@@ -6,8 +6,8 @@ from pydantic import Field
 from outlast.api import problems
 from outlast.api.auth import COOKIE, Caller
 from outlast.api.login import Logins
-from outlast.api.models import Answer, Body
 from outlast.api.wiring import COMMON
+from outlast.wire.forms import Answer, Body
 
 router = APIRouter(tags=["login"])
 

@@ -6,12 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
-from outlast.api.models import AcceptedAnswer, InputAnswer, InputChange, ListOf, MessageBody, StoredMessage
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, IdempotencyKey, Limit, OwnSession
 from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import InputId
 from outlast.sessions.session import Sent, Session
+from outlast.wire.forms import ListOf
+from outlast.wire.message import AcceptedAnswer, InputAnswer, InputChange, MessageBody, StoredMessage
 
 router = APIRouter(prefix="/sessions/{session_id}", tags=["messages"], responses=COMMON)
 
@@ -20,7 +21,7 @@ router = APIRouter(prefix="/sessions/{session_id}", tags=["messages"], responses
     "/messages",
     status_code=202,
     response_model=AcceptedAnswer,
-    responses={**DECIDED, 202: {"content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}}}},
+    responses={**DECIDED, 202: sse.DESCRIBED},
 )
 async def send_message(
     request: Request,
@@ -54,8 +55,7 @@ async def list_messages(
 ) -> ListOf[StoredMessage]:
     """The history, oldest first; read on with `after=next`. Answers that were made again are marked."""
     page = await session.messages(after=after, limit=limit)
-    items = [StoredMessage.model_validate(each, from_attributes=True) for each in page.items]
-    return ListOf(items=items, next=page.next)
+    return ListOf(items=[StoredMessage.of(each) for each in page.items], next=page.next)
 
 
 @router.get("/inbox", responses=FOUND)

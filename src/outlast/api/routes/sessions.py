@@ -1,14 +1,16 @@
 """Sessions: made, found, changed, forked, exported, deleted."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import JsonValue
-from pydantic_core import from_json
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from outlast.api.models import ForkBody, ListOf, SessionAnswer, SessionBody, SessionChange
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Cursor, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.errors import InvalidInput
+from outlast.wire.forms import ListOf
+from outlast.wire.session import ForkBody, SessionAnswer, SessionBody, SessionChange
+
+_OBJECT = TypeAdapter(dict[str, JsonValue])
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], responses=COMMON)
 
@@ -99,11 +101,8 @@ async def export_session(session: OwnSession) -> dict[str, JsonValue]:
     return await session.export()
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> dict[str, JsonValue]:
     try:
-        found: Any = from_json(text)
-    except ValueError as exc:
-        raise InvalidInput("metadata is not JSON.") from exc
-    if not isinstance(found, dict):
-        raise InvalidInput('metadata is not a JSON object, such as {"team": "travel"}.')
-    return found  # pyright: ignore[reportUnknownVariableType]
+        return _OBJECT.validate_json(text)
+    except ValidationError as exc:
+        raise InvalidInput('metadata is not a JSON object, such as {"team": "travel"}.') from exc

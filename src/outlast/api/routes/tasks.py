@@ -7,22 +7,29 @@ from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
 from outlast.api.auth import Caller
-from outlast.api.models import (
-    CancelBody,
-    ListOf,
-    PieceAnswer,
-    ReplyBody,
-    SettleBody,
-    TaskAnswer,
+from outlast.api.wiring import (
+    COMMON,
+    DECIDED,
+    FOUND,
+    STREAM,
+    Accept,
+    Cursor,
+    LastEventId,
+    Limit,
+    OwnTasks,
+    Runtime,
+    Wait,
+    place_of,
 )
-from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, Cursor, LastEventId, Limit, OwnTasks, Runtime, Wait
-from outlast.errors import Conflict, InvalidInput
+from outlast.errors import Conflict
 from outlast.store.tasks import TaskState
 from outlast.tasks.handle import Tasks
+from outlast.wire.forms import ListOf
+from outlast.wire.task import CancelBody, PieceAnswer, ReplyBody, TaskAnswer
+from outlast.wire.turn import SettleBody
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON)
 State = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
-_STREAM = {200: {"content": {sse.MEDIA_TYPE: {"schema": {"type": "string"}}}}}
 
 
 @router.get("")
@@ -71,7 +78,7 @@ async def reply_to_task(tasks: OwnTasks, task_id: str, body: ReplyBody) -> TaskA
     raise Conflict(f"The task is {task.state.value}: it does not await an answer.", state=task.state.value)
 
 
-@router.get("/{task_id}/output", response_model=PieceAnswer, responses={**FOUND, **_STREAM})
+@router.get("/{task_id}/output", response_model=PieceAnswer, responses={**FOUND, **STREAM})
 async def task_output(
     request: Request,
     tasks: OwnTasks,
@@ -82,7 +89,7 @@ async def task_output(
     accept: Accept = None,
 ) -> PieceAnswer | Response:
     """Its raw output from an offset on. With `Accept: text/event-stream`: while it runs, until it has ended."""
-    offset = after if last_event_id is None else _offset(last_event_id)
+    offset = after if last_event_id is None else place_of(last_event_id)
     await tasks.get(task_id)
     if sse.wants_events(accept):
         return sse.response(_output(tasks, task_id, offset), heartbeat=request.app.state.heartbeat)
@@ -100,9 +107,3 @@ async def _output(tasks: Tasks, task_id: str, offset: int) -> AsyncIterator[byte
         await pieces.aclose()
     task = TaskAnswer.of(await tasks.get(task_id))
     yield b"event: end\ndata: %b\n\n" % task.model_dump_json().encode()
-
-
-def _offset(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
-        raise InvalidInput("Last-Event-ID is not an offset of this output.")
-    return int(text)

@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from outlast.api.auth import Caller
-from outlast.api.models import InputAnswer, OutcomeAnswer, SettleBody, StopBody, TurnAnswer
 from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSession, Wait
 from outlast.errors import NotFound
 from outlast.ids import TurnId
 from outlast.sessions.settlement import Verdict
+from outlast.wire.message import InputAnswer
+from outlast.wire.turn import IDLE, OutcomeAnswer, SettleBody, StopBody, TurnAnswer
 
 router = APIRouter(prefix="/sessions/{session_id}", tags=["turns"], responses=COMMON)
 
@@ -36,16 +37,14 @@ async def get_result(
 async def stop(session: OwnSession, body: StopBody) -> TurnAnswer:
     """Stop the running turn and hold the session: nothing starts until a message or `resume`."""
     outcome = await session.stop(cascade=body.cascade)
-    if outcome is None:
-        return TurnAnswer(turn_id=None, state="idle")
-    return TurnAnswer(turn_id=outcome.turn_id, state=outcome.state)
+    return IDLE if outcome is None else TurnAnswer.of(outcome)
 
 
 @router.post("/resume", responses=FOUND)
 async def resume(session: OwnSession) -> TurnAnswer:
     """End a hold; what waited starts a turn."""
     turn = await session.resume()
-    return TurnAnswer(turn_id=None, state="idle") if turn is None else TurnAnswer(turn_id=turn.id, state="queued")
+    return IDLE if turn is None else TurnAnswer(turn_id=turn.id, state="queued")
 
 
 @router.post("/retry", status_code=202, responses=DECIDED)
