@@ -17,6 +17,7 @@ import httpx2
 from fuzz.states import fill
 
 HERE = Path(__file__).parent
+_EXAMPLES, _FEW = 40, 1_000
 CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
 
 
@@ -78,7 +79,7 @@ class Fuzz:
         totals: dict[str, Any] = {"cases": 0, "failures": 0, "by_status": {}}
         rounds = 0
         while totals["cases"] < cases and not totals["failures"]:
-            self._round(url, key, totals, seed=self._seed + rounds, examples=40 if cases > 2_000 else 5)
+            self._round(url, key, totals, seed=self._seed + rounds, examples=_EXAMPLES if cases > _FEW else 1)
             rounds += 1
         return totals
 
