@@ -9,11 +9,12 @@ from pydantic_ai import Tool
 
 import outlast
 from outlast import Attachment, Client, Context, hints
-from outlast.errors import Conflict, InvalidInput, NotFound, SessionBusy, Unauthenticated, Unreachable
+from outlast.errors import Conflict, InvalidInput, NotFound, ServerFault, SessionBusy, Unauthenticated, Unreachable
 from outlast.testing import call, gate, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, scripted
 from tests.support.server import client_of, serving
+from tests.support.wire import HELLO, running
 
 
 async def test_a_question_is_asked_and_answered(runtime: Runtime) -> None:
@@ -140,6 +141,22 @@ async def test_problems_are_the_errors_of_the_library(runtime: Runtime) -> None:
     async with Client(server.url, "olk_wrong") as late:
         with pytest.raises(Unreachable, match="is it running"):
             await late.sessions.list()
+
+
+async def test_what_is_no_server_or_no_id_is_told(runtime: Runtime) -> None:
+    """K2: an id stays one part of a path, and nothing foreign is taken for an answer."""
+    for url, token in (("127.0.0.1:8000", "t"), ("http://", "t"), ("http://127.0.0.1:8000", "t\n")):
+        with pytest.raises(InvalidInput):
+            Client(url, token)
+    async with serving(runtime()) as server, running(server.url) as wire, client_of(server, url=wire.url) as client:
+        session = await client.sessions.create()
+        for id_ in (f"{session.id}/inbox", f"{session.id}?x", "../agents", "ses_%2e", ""):
+            with pytest.raises(NotFound):
+                await client.sessions.get(id_)
+        wire.cut_after(())
+        wire.says = HELLO
+        with pytest.raises(ServerFault, match="not an Outlast server"):
+            await client.agents()
 
 
 async def test_sessions_are_forked_exported_imported_and_answered_anew(runtime: Runtime) -> None:

@@ -15,7 +15,7 @@ from outlast.testing import call, gate, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, events_of, scripted
 from tests.support.server import client_of, serving
-from tests.support.wire import running
+from tests.support.wire import BUSY, running
 
 STORY = "Once upon a time there was a wire that broke again and again. " * 20
 
@@ -179,7 +179,7 @@ async def test_a_server_that_asks_to_wait_is_waited_for(runtime: Runtime) -> Non
     """G7: `Retry-After` is kept; patience ends."""
     async with serving(runtime()) as server, running(server.url) as wire, client_of(server, url=wire.url) as client:
         session = await client.sessions.create()
-        wire.is_busy = True
+        wire.says = BUSY
         begun = asyncio.get_running_loop().time()
         async with client_of(server, url=wire.url) as other:
             assert (await other.sessions.get(session.id)).id == session.id

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.serving_process import Program, ServingProcess, complaint, run
+from tests.support.serving_process import OUTLAST, Program, ServingProcess, complaint, run
+from tests.support.terminal import Terminal
 
 # Each verb starts an interpreter.
 pytestmark = pytest.mark.timeout(180)
@@ -190,6 +191,19 @@ def test_tasks_are_listed_followed_and_waited_for(folder: Path, gate: Path) -> N
     assert asked(folder, "ps", "--session", session) == []
     assert [each["state"] for each in asked(folder, "ps", "--all", "--session", session)] == ["succeeded"]
     run(folder, "settle", task, "worked", code=1)
+
+
+def test_ids_stay_whole_in_a_narrow_terminal(folder: Path, gate: Path) -> None:
+    """K1: the title gives way."""
+    session, task = parked(folder, gate)
+    run(folder, "sessions", "rename", session, "A title that is much longer than any terminal is wide, surely. " * 3)
+    with Terminal([OUTLAST, "sessions", "list", "--limit", "1"], folder=folder, COLUMNS="80") as terminal:
+        terminal.expect(session)
+        terminal.expect("…")
+        assert terminal.ended() == 0
+    assert all(len(line) <= 80 for line in terminal.words.splitlines())
+    gate.touch()
+    run(folder, "wait", task)
 
 
 def test_a_task_that_fails_fails_what_waits_for_it(folder: Path, gate: Path) -> None:

@@ -60,6 +60,10 @@ def test_what_may_or_may_not_have_happened_is_settled_by_a_person(folder: Path) 
         assert "nobody knows its effect" in run(folder, "doctor", code=1)
         assert run(folder, "settle", task["id"], "worked", "--note", "I looked.").startswith("Settled as worked")
         assert run(folder, "doctor") == "Nothing is stuck.\n"
+        held = asked(folder, "send", "--new", "think gate")["session_id"]
+        run(folder, "send", "--session", held, "--when-busy", "queue", "next")
+        run(folder, "stop", held)
+        assert f"outlast sessions resume {held}" in run(folder, "doctor", code=1)
         server.stop()
 
 

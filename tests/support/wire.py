@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
+HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -19,8 +20,8 @@ class Wire:
         """After how many bytes of answers each new connection is cut; when it is used up, none is."""
         self.loses_answer_to = b""
         """The next request that contains this arrives, and its answer is lost."""
-        self.is_busy = False
-        """The next request is answered by a proxy that says to come back later."""
+        self.says = b""
+        """The next request gets this answer, as if a proxy stood in between."""
         self._open: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -37,10 +38,10 @@ class Wire:
         self._writers.add(writer)
         self.connections += 1
         try:
-            if self.is_busy:
-                self.is_busy = False
+            if self.says:
+                said, self.says = self.says, b""
                 await reader.readuntil(b"\r\n\r\n")
-                writer.write(BUSY)
+                writer.write(said)
                 await writer.drain()
             else:
                 await self._pass_on(reader, writer)

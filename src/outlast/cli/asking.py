@@ -7,6 +7,7 @@ from io import TextIOWrapper
 from typing import NoReturn, cast
 
 import typer
+from pydantic import ValidationError
 
 from outlast.cli import target
 from outlast.cli.exits import Exit, exit_of
@@ -36,6 +37,9 @@ def ask(
     except OutlastError as exc:
         say(exc.message)
         code = exit_of(exc)
+    except ValidationError:
+        say("The server's answer is not understood: is it an Outlast server of this version?")
+        code = Exit.FAILED
     except KeyboardInterrupt:
         say(f"\n{on_interrupt()}")
         code = Exit.INTERRUPTED

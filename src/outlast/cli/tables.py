@@ -1,7 +1,7 @@
 """Answers on stdout: tables for people, JSON for programs."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +9,9 @@ from pydantic_core import to_json
 
 from outlast.cli import words
 
-_WIDE = 10_000
+_GAP = 2
+_LEAST = 10
+"""How narrow the elastic column may become."""
 
 
 def print_json(value: Any) -> None:
@@ -22,23 +24,31 @@ def print_json_line(value: Any) -> None:
     sys.stdout.flush()
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: str | None = None) -> None:
-    """On a terminal as wide as that, where the `elastic` column gives way; elsewhere nothing is cut."""
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, elastic: str | None = None) -> None:
+    """On a terminal the `elastic` column gives way, so that ids stay whole; elsewhere nothing is cut."""
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDE
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in columns:
-        table.add_column(
-            name, no_wrap=True, overflow="ellipsis" if name == elastic else "fold", min_width=_least(name, elastic)
-        )
+    widths = {name: max(map(cell_len, cells)) for name, *cells in _columns(columns, rows)}
+    if elastic is not None and console.is_terminal:
+        rest = sum(width + _GAP for name, width in widths.items() if name != elastic)
+        widths[elastic] = max(_LEAST, min(widths[elastic], console.width - rest - _GAP))
+    console.width = sum(width + _GAP for width in widths.values())
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+    for name, width in widths.items():
+        table.add_column(name, width=width, no_wrap=True, overflow="ellipsis")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*map(Text, row))
     console.print(table)
+
+
+def _columns(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Each column's name, and then its cells with the name as the first of them."""
+    for at, name in enumerate(columns):
+        yield [name, name, *(row[at] for row in rows)]
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
@@ -51,7 +61,3 @@ def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
 
 def ago(at: datetime) -> str:
     return words.duration(datetime.now(UTC) - at)
-
-
-def _least(name: str, elastic: str | None) -> int | None:
-    return 10 if name == elastic else None

@@ -126,7 +126,7 @@ def wait(
     """Wait until all these tasks have ended."""
 
     async def work(client: Client) -> Exit:
-        ended = await asyncio.gather(*(_wait(client, each, timeout, is_told=not as_json) for each in tasks))
+        ended = await _wait_for_all(client, tasks, timeout, is_told=not as_json)
         if as_json:
             print_json(ended)
         if not all(each.is_over for each in ended):
@@ -134,6 +134,15 @@ def wait(
         return Exit.OK if all(each.state == "succeeded" for each in ended) else Exit.FAILED
 
     ask(url, token, work, on_interrupt=lambda: "Left. The tasks go on in the server.")
+
+
+async def _wait_for_all(client: Client, tasks: list[str], timeout: float | None, *, is_told: bool) -> list[TaskAnswer]:
+    try:
+        async with asyncio.TaskGroup() as group:
+            waits = [group.create_task(_wait(client, each, timeout, is_told=is_told)) for each in tasks]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    return [each.result() for each in waits]
 
 
 async def _wait(client: Client, task_id: str, timeout: float | None, *, is_told: bool) -> TaskAnswer:

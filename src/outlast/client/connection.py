@@ -3,13 +3,14 @@
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, cast
+from urllib.parse import quote, urlsplit
 
 import httpx2
 from httpx2 import EventSource, ServerSentEvent
 
 from outlast.client.pauses import Pauses
 from outlast.clock import monotonic
-from outlast.errors import NotFound, OutlastError, ServerFault, Unreachable
+from outlast.errors import InvalidInput, NotFound, OutlastError, ServerFault, Unreachable
 
 _MEDIA_TYPE = "text/event-stream"
 _ANSWER_SECONDS = 30.0
@@ -26,9 +27,8 @@ class Connection:
     """One pool of connections with one token. A server that was never there is not waited for."""
 
     def __init__(self, url: str, token: str | None, *, patience: float) -> None:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self.url = url.rstrip("/")
-        self._http = httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=_ANSWER_SECONDS)
+        self._http = _http(self.url, token)
         self._patience = patience
         self._has_answered = False
 
@@ -73,7 +73,7 @@ class Connection:
             else:
                 self._has_answered = True
                 if response.is_success:
-                    return response.json() if response.content else None
+                    return _json(response) if response.content else None
                 failure, asked_for = error_of(response), retry_after(response)
                 may_repeat = is_safe and response.status_code in (502, 503, 504)
             if not (may_repeat and await pauses.next(at_least=asked_for)):
@@ -126,6 +126,38 @@ class Connection:
         error = Unreachable(f"The server at {self.url} does not answer ({type(exc).__name__}): is it running?")
         error.__cause__ = exc
         return error
+
+
+def path(*parts: str) -> str:
+    """A path below /v1. An id stays one part of it: what could lead elsewhere is no id of anything."""
+    for each in parts:
+        if each in ("", ".", "..") or "/" in each:
+            raise NotFound(f"{each!r} is not an id.")
+    return "/".join(["/v1", *(quote(each, safe="") for each in parts)])
+
+
+def _http(url: str, token: str | None) -> httpx2.AsyncClient:
+    """A server on this machine is reached directly, whatever the environment says of proxies."""
+    place = urlsplit(url)
+    if place.scheme not in ("http", "https") or not place.hostname:
+        raise InvalidInput(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000.")
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise InvalidInput("The token holds characters that no token has.")
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    is_near = place.hostname in ("localhost", "127.0.0.1", "::1")
+    try:
+        return httpx2.AsyncClient(base_url=url, headers=headers, timeout=_ANSWER_SECONDS, trust_env=not is_near)
+    except httpx2.InvalidURL as exc:
+        raise InvalidInput(f"{url!r} is not the address of a server: {exc}") from exc
+
+
+def _json(response: httpx2.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError as exc:
+        raise ServerFault(
+            f"What answers at {response.url} is not an Outlast server.", status=response.status_code, code=None
+        ) from exc
 
 
 def error_of(response: httpx2.Response) -> OutlastError:

@@ -3,7 +3,7 @@
 import builtins
 from typing import Literal
 
-from outlast.client.connection import Connection
+from outlast.client.connection import Connection, path
 from outlast.wire.forms import ListOf
 from outlast.wire.key import KeyAnswer, NewKeyAnswer
 
@@ -38,4 +38,4 @@ class Keys:
 
     async def revoke(self, key_id: str) -> None:
         """From now on it opens nothing."""
-        await self._connection.ask("DELETE", f"/v1/keys/{key_id}")
+        await self._connection.ask("DELETE", path("keys", key_id))

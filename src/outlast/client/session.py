@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import uuid4
 
-from outlast.client.connection import Connection
+from outlast.client.connection import Connection, path
 from outlast.client.streams import EventStream
 from outlast.client.turn import Sent, Turn, deadline, hold, outcome_of, seconds_left
 from outlast.errors import NotFound
@@ -34,7 +34,7 @@ class Session:
         self.created_at = seen.created_at
         self.seen = seen
         self._connection = connection
-        self._path = f"/v1/sessions/{seen.id}"
+        self._path = path("sessions", seen.id)
 
     @property
     def title(self) -> str | None:
@@ -170,7 +170,9 @@ class Session:
 
     async def settle_call(self, call_id: str, verdict: Verdict, *, note: str = "") -> InputAnswer:
         """Say what became of a call that may or may not have taken effect; the model is told who said so."""
-        answer = await self._post(f"calls/{call_id}/settle", {"verdict": verdict, "note": note})
+        answer = await self._connection.ask(
+            "POST", path("sessions", self.id, "calls", call_id, "settle"), body={"verdict": verdict, "note": note}
+        )
         return InputAnswer.model_validate(answer)
 
     async def inbox(self) -> builtins.list[InputAnswer]:
@@ -179,16 +181,16 @@ class Session:
         return ListOf[InputAnswer].model_validate(answer).items
 
     async def input(self, input_id: str) -> InputAnswer:
-        return InputAnswer.model_validate(await self._connection.get(f"{self._path}/inbox/{input_id}"))
+        return InputAnswer.model_validate(await self._connection.get(path("sessions", self.id, "inbox", input_id)))
 
     async def edit_input(self, input_id: str, text: str) -> InputAnswer:
         answer = await self._connection.ask(
-            "PATCH", f"{self._path}/inbox/{input_id}", body={"text": text}, is_repeatable=True
+            "PATCH", path("sessions", self.id, "inbox", input_id), body={"text": text}, is_repeatable=True
         )
         return InputAnswer.model_validate(answer)
 
     async def remove_input(self, input_id: str) -> None:
-        await self._connection.ask("DELETE", f"{self._path}/inbox/{input_id}")
+        await self._connection.ask("DELETE", path("sessions", self.id, "inbox", input_id))
 
     async def tasks(self) -> builtins.list[TaskAnswer]:
         answer = await self._connection.get("/v1/tasks", session=self.id, limit=500)

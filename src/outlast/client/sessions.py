@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from outlast.client.connection import Connection
+from outlast.client.connection import Connection, path
 from outlast.client.session import Session
 from outlast.store.paging import Page
 from outlast.wire.forms import ListOf
@@ -36,7 +36,7 @@ class Sessions:
         return await self._made("/v1/sessions", body, idempotency_key)
 
     async def get(self, session_id: str) -> Session:
-        return self._session(await self._connection.get(f"/v1/sessions/{session_id}"))
+        return self._session(await self._connection.get(path("sessions", session_id)))
 
     async def list(self, **wanted: Any) -> builtins.list[Session]:
         """The items of `page`."""
@@ -69,7 +69,7 @@ class Sessions:
 
     async def delete(self, session_id: str) -> None:
         """For good: what runs in it is stopped, and its readers end."""
-        await self._connection.ask("DELETE", f"/v1/sessions/{session_id}")
+        await self._connection.ask("DELETE", path("sessions", session_id))
 
     async def fork(
         self,
@@ -80,14 +80,14 @@ class Sessions:
         idempotency_key: str | None = None,
     ) -> Session:
         """A new session with the history of another, all of it or up to the message at a position."""
-        return await self._made(f"/v1/sessions/{session_id}/fork", {"at": at, "title": title}, idempotency_key)
+        return await self._made(path("sessions", session_id, "fork"), {"at": at, "title": title}, idempotency_key)
 
     async def import_(self, document: Mapping[str, Any], *, idempotency_key: str | None = None) -> Session:
         """A new session from what `Session.export` gave, here or elsewhere."""
         return await self._made("/v1/sessions/import", dict(document), idempotency_key)
 
-    async def _made(self, path: str, body: Mapping[str, Any], key: str | None) -> Session:
-        return self._session(await self._connection.ask("POST", path, body=body, key=key or str(uuid4())))
+    async def _made(self, where: str, body: Mapping[str, Any], key: str | None) -> Session:
+        return self._session(await self._connection.ask("POST", where, body=body, key=key or str(uuid4())))
 
     def _session(self, answer: Any) -> Session:
         return Session(self._connection, SessionAnswer.model_validate(answer))

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from pydantic_core import from_json
 
-from outlast.client.connection import Connection
+from outlast.client.connection import Connection, path
 from outlast.events.event import Event
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.wire.task import PieceAnswer, TaskAnswer
@@ -58,7 +58,7 @@ class EventStream(Stream[Event]):
         super().__init__(self._follow() if follow else self._read())
         self.position = after
         self._connection = connection
-        self._path = f"/v1/sessions/{session_id}/events"
+        self._path = path("sessions", session_id, "events")
         self._types = ",".join(types) or None
 
     async def _follow(self) -> AsyncGenerator[Event]:
@@ -122,7 +122,7 @@ class OutputStream(Stream[PieceAnswer]):
         self.offset = offset
         self.ended: TaskAnswer | None = None
         self._connection = connection
-        self._path = f"/v1/tasks/{task_id}/output"
+        self._path = path("tasks", task_id, "output")
 
     async def _follow(self) -> AsyncGenerator[PieceAnswer]:
         frames = self._connection.follow(self._path, position=lambda: str(self.offset))

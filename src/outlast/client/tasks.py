@@ -3,7 +3,7 @@
 import builtins
 from typing import Literal
 
-from outlast.client.connection import Connection
+from outlast.client.connection import Connection, path
 from outlast.client.streams import OutputStream
 from outlast.client.turn import deadline, hold, seconds_left
 from outlast.store.paging import Page
@@ -50,27 +50,27 @@ class Tasks:
         return Page(found.items, found.next)
 
     async def get(self, task_id: str) -> TaskAnswer:
-        return TaskAnswer.model_validate(await self._connection.get(f"/v1/tasks/{task_id}"))
+        return TaskAnswer.model_validate(await self._connection.get(path("tasks", task_id)))
 
     async def wait(self, task_id: str, *, seconds: float | None = None) -> TaskAnswer:
         """Wait for the task's end, at most so long; gives it as it is then."""
         until = deadline(seconds)
         while True:
             left = seconds_left(until)
-            task = TaskAnswer.model_validate(await self._connection.get(f"/v1/tasks/{task_id}", wait=hold(left)))
+            task = TaskAnswer.model_validate(await self._connection.get(path("tasks", task_id), wait=hold(left)))
             if task.is_over or left == 0:
                 return task
 
     async def cancel(self, task_id: str, *, wait: float = 10.0) -> TaskAnswer:
         """Ask to cancel and wait a little for the truth: canceled, finished anyway, or not confirmed yet."""
         answer = await self._connection.ask(
-            "POST", f"/v1/tasks/{task_id}/cancel", body={"wait": wait}, is_repeatable=True, wait=wait
+            "POST", path("tasks", task_id, "cancel"), body={"wait": wait}, is_repeatable=True, wait=wait
         )
         return TaskAnswer.model_validate(answer)
 
     async def output(self, task_id: str, *, offset: int = 0, length: int = 65_536) -> PieceAnswer:
         """A piece of the raw output; `next_offset` reads on, `cut` says what before it is no longer kept."""
-        answer = await self._connection.get(f"/v1/tasks/{task_id}/output", after=offset, limit=length)
+        answer = await self._connection.get(path("tasks", task_id, "output"), after=offset, limit=length)
         return PieceAnswer.model_validate(answer)
 
     def follow(self, task_id: str, *, offset: int = 0) -> OutputStream:
@@ -80,6 +80,6 @@ class Tasks:
     async def settle(self, task_id: str, verdict: Verdict, *, note: str = "") -> TaskAnswer:
         """Say what became of a task that may or may not have taken effect; the model is told who said so."""
         answer = await self._connection.ask(
-            "POST", f"/v1/tasks/{task_id}/settle", body={"verdict": verdict, "note": note}
+            "POST", path("tasks", task_id, "settle"), body={"verdict": verdict, "note": note}
         )
         return TaskAnswer.model_validate(answer)

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from outlast.client.connection import Connection
+from outlast.client.connection import Connection, path
 from outlast.client.streams import EventStream
 from outlast.clock import monotonic
 from outlast.errors import Conflict
@@ -31,7 +31,7 @@ class Turn:
         while True:
             left = seconds_left(until)
             found = await self._connection.get(
-                f"/v1/sessions/{self.session_id}/result", wait=hold(left), turn_id=self.id
+                path("sessions", self.session_id, "result"), wait=hold(left), turn_id=self.id
             )
             outcome = outcome_of(found)
             if outcome.is_over or left == 0:
@@ -52,8 +52,7 @@ class Sent:
 
     async def turn(self) -> Turn:
         """The turn in which the model sees this message; waits until it is delivered."""
-        path = f"/v1/sessions/{self._session_id}"
-        position: int = (await self._connection.get(path))["last_event"]
+        position: int = (await self._connection.get(path("sessions", self._session_id)))["last_event"]
         types = ("input.delivered", "input.removed")
         async with EventStream(self._connection, self._session_id, after=position, follow=True, types=types) as stream:
             while True:
@@ -81,7 +80,7 @@ class Sent:
         return await found_in.outcome(wait=seconds_left(until))
 
     async def _input(self) -> InputAnswer:
-        found = await self._connection.get(f"/v1/sessions/{self._session_id}/inbox/{self.input_id}")
+        found = await self._connection.get(path("sessions", self._session_id, "inbox", self.input_id))
         return InputAnswer.model_validate(found)
 
 
