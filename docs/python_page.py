@@ -23,11 +23,11 @@ from outlast.events.stream import EventStream
 from outlast.owners.feed import OwnerStream
 from outlast.owners.keys import Keys
 from outlast.owners.spending import UsageReport
+from outlast.paging import Page
 from outlast.sessions.directory import Sessions
 from outlast.sessions.history import StoredMessage
 from outlast.store.inputs import Input
 from outlast.store.keys import Key
-from outlast.store.paging import Page
 from outlast.store.spending import Spent
 from outlast.store.tasks import Task
 

@@ -111,12 +111,6 @@ class DatabaseInUse(OutlastError):
     code = "database_in_use"
 
 
-class TurnError(OutlastError):
-    """A turn ended in failure; `details["kind"]` says how, `details["is_retryable"]` whether to try again."""
-
-    code = "turn_failed"
-
-
 class AttemptLost(OutlastError):
     """This attempt was superseded: its writes are refused and it must stop."""
 

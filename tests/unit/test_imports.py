@@ -9,18 +9,25 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src" / "outlast"
 
 LAYERS = (
-    {"errors", "ids", "clock", "settings", "trace"},
+    {"errors", "ids", "clock", "settings", "trace", "paging"},
     {"events", "tools", "wire"},
     {"store"},
-    {"tasks", "calls", "sessions", "schedules", "owners"},
+    {"calls", "owners"},
+    {"tasks", "sessions", "schedules"},
     {"engines"},
     {"runtime"},
-    {"api", "protocols", "client", "cli"},
+    {"protocols"},
+    {"api"},
+    {"client"},
+    {"cli"},
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 # These may import anything; only what wires the parts together, and what lies outside it, may import them.
 FREE = {"observe", "testing", "toolkit"}
+
+# A client runs where no server does, and starts fast: it takes along only what is light to import.
+LIGHT = {"client", "errors", "ids", "clock", "paging", "events", "wire"}
 
 # The package itself offers the public names, so to import from it is to import the runtime.
 PUBLIC = ""
@@ -56,6 +63,8 @@ def imported_units(path: Path, package: Path) -> Iterator[tuple[int, str]]:
 def may_import(importer: str, imported: str) -> bool:
     if importer in FREE | ENTRY_POINTS or importer == imported:
         return True
+    if importer == "client":
+        return imported in LIGHT
     if imported in FREE:
         return RANK[importer] >= RANK["runtime"]
     return RANK[imported or "runtime"] <= RANK[importer]
@@ -90,11 +99,13 @@ def test_imports_point_inward() -> None:
         ("store/database.py", "from outlast import Outlast", "outlast"),
         ("engines/sweep.py", "from outlast.testing import agent", "testing"),
         ("tools/hints.py", "def late():\n    import outlast.runtime", "runtime"),
+        ("client/session.py", "from outlast.store import sessions", "store"),
+        ("protocols/ai_sdk.py", "from outlast.api import sse", "api"),
     ],
 )
 def test_an_outward_import_is_seen(tmp_path: Path, path: str, statement: str, seen: str) -> None:
     package = tmp_path / "outlast"
-    for folder in ("store", "tools", "engines", "testing"):
+    for folder in ("store", "tools", "engines", "testing", "client", "protocols", "api"):
         (package / folder).mkdir(parents=True)
     (package / "runtime.py").touch()
     (package / path).write_text(statement)
@@ -111,11 +122,12 @@ def test_an_outward_import_is_seen(tmp_path: Path, path: str, statement: str, se
         ("runtime.py", "from outlast.store import database"),
         ("runtime.py", "from outlast import observe"),
         ("observe/metrics.py", "from outlast.runtime import Outlast"),
+        ("client/session.py", "from outlast.errors import NotFound"),
     ],
 )
 def test_an_inward_import_is_fine(tmp_path: Path, path: str, statement: str) -> None:
     package = tmp_path / "outlast"
-    for folder in ("store", "observe"):
+    for folder in ("store", "observe", "client"):
         (package / folder).mkdir(parents=True)
     for module in ("runtime.py", "errors.py"):
         (package / module).touch()

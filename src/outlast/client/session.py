@@ -11,7 +11,7 @@ from outlast.client.streams import EventStream
 from outlast.client.turn import Sent, Turn, deadline, hold, outcome_of, seconds_left
 from outlast.errors import NotFound
 from outlast.events.outcome import Outcome
-from outlast.store.paging import Page
+from outlast.paging import Page
 from outlast.wire.attachment import Attachment, Context
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, ContextBody, FileBody, InputAnswer, MessageBody, StoredMessage

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from outlast.client.connection import Connection, path
 from outlast.client.session import Session
-from outlast.store.paging import Page
+from outlast.paging import Page
 from outlast.wire.forms import ListOf
 from outlast.wire.session import SessionAnswer
 

@@ -6,7 +6,7 @@ from typing import Literal
 from outlast.client.connection import Connection, path
 from outlast.client.streams import OutputStream
 from outlast.client.turn import deadline, hold, seconds_left
-from outlast.store.paging import Page
+from outlast.paging import Page
 from outlast.wire.forms import ListOf
 from outlast.wire.task import PieceAnswer, TaskAnswer
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 
-from outlast import ids
+from outlast import ids, paging
 from outlast.errors import InvalidInput, NotFound
 from outlast.ids import OwnerId, SessionId
+from outlast.paging import Page
 from outlast.sessions import creation, delete, export, profile
 from outlast.sessions.attachments import check_characters
 from outlast.sessions.creation import Key, NewSession
@@ -17,8 +18,7 @@ from outlast.sessions.history import closed, encode
 from outlast.sessions.profile import Profile
 from outlast.sessions.services import Services
 from outlast.sessions.session import Session
-from outlast.store import outputs, paging, sessions
-from outlast.store.paging import Page
+from outlast.store import outputs, sessions
 from outlast.store.sessions import Wanted
 from outlast.store.unit import Unit
 from outlast.tools.hints import UNSET, Unset

@@ -9,13 +9,14 @@ from typing import Any, Literal, TypeVar
 import sqlalchemy as sa
 from pydantic_ai.messages import ModelMessage
 
-from outlast import trace
+from outlast import paging, trace
 from outlast.clock import monotonic
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.outcome import Outcome
 from outlast.events.signals import log_topic
 from outlast.events.stream import EventStream
 from outlast.ids import InputId, TurnId
+from outlast.paging import Page
 from outlast.sessions import export, history, inbox, profile, settlement, turn
 from outlast.sessions.attachments import Attachment, Context, body_of
 from outlast.sessions.history import StoredMessage
@@ -23,9 +24,8 @@ from outlast.sessions.profile import Profile
 from outlast.sessions.regenerate import regenerate
 from outlast.sessions.services import Services
 from outlast.sessions.turn_handle import Sent, Turn, seconds_left
-from outlast.store import inputs, messages, paging, sessions, tasks, turns
+from outlast.store import inputs, messages, sessions, tasks, turns
 from outlast.store.inputs import Input, InputKind, Mode
-from outlast.store.paging import Page
 from outlast.store.sessions import SessionRow
 from outlast.store.tasks import Task
 from outlast.store.unit import Unit

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from pydantic_core import from_json, to_json
 from sqlalchemy.dialects import postgresql, sqlite
 
+from outlast import paging
 from outlast.clock import from_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId
-from outlast.store import paging
-from outlast.store.paging import Page
+from outlast.paging import Page
 from outlast.store.tables import inputs, sessions, turns
 from outlast.store.unit import Unit
 from outlast.tools.hints import UNSET, Unset

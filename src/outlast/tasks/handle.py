@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from outlast import paging
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.signals import Signals, task_topic
 from outlast.ids import OwnerId, SessionId, TaskId
+from outlast.paging import Page
 from outlast.sessions.inbox import Limits
 from outlast.sessions.settlement import Verdict
-from outlast.store import outputs, paging, tasks
+from outlast.store import outputs, tasks
 from outlast.store.database import Database
 from outlast.store.outputs import Piece
-from outlast.store.paging import Page
 from outlast.store.tasks import Task, TaskState
 from outlast.tasks import service
 
