@@ -93,6 +93,7 @@ class Fuzz:
                 *("--seed", str(seed), "--report", "ndjson", "--report-ndjson-path", str(report)),
                 *("--request-timeout", "30", "--continue-on-failure", "--no-color", "--suppress-health-check", "all"),
             ],
+            cwd=self._folder,  # it keeps what failed where it runs
             capture_output=True,
             text=True,
             check=False,

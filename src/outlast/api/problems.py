@@ -98,7 +98,15 @@ def response_of(error: OutlastError) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Give the app its error answers."""
+    """Give the app its error answers, and its OpenAPI their form."""
+    describe = app.openapi
+
+    def with_problem() -> dict[str, Any]:
+        document = describe()
+        document.setdefault("components", {}).setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+        return document
+
+    app.openapi = with_problem
     app.add_exception_handler(OutlastError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
