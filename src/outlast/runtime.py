@@ -18,10 +18,12 @@ from outlast.calls.hook import CallPolicy
 from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
 from outlast.engines import pause
+from outlast.engines.distributed import AcceptingEngine, DistributedEngine
 from outlast.engines.embedded import EmbeddedEngine, FileLock
 from outlast.engines.engine import Worker
+from outlast.engines.notify import PostgresSignals
 from outlast.engines.outbox import EngineOutbox, Listener
-from outlast.errors import NotFound, OutlastError
+from outlast.errors import InvalidInput, NotFound, OutlastError
 from outlast.events.signals import LocalSignals
 from outlast.ids import OwnerId, SessionId
 from outlast.owners import spending
@@ -180,8 +182,6 @@ class Outlast(Generic[DepsT, OutputT]):
         return self._open().database
 
     async def __aenter__(self) -> Self:
-        if self._url.get_backend_name() != "sqlite":
-            raise OutlastError("Running on PostgreSQL needs the distributed engine, which is not here yet.")
         async with AsyncExitStack() as stack:
             await self._start(stack)
             self._stack = stack.pop_all()
@@ -195,27 +195,13 @@ class Outlast(Generic[DepsT, OutputT]):
             await stack.aclose()
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        path = opening.sqlite_path(self._url)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path)
-        lock.acquire()
-        stack.callback(lock.release)
-        database = await opening.open_sqlite(path, clock=self._clock, durability=self.settings.durability)
-        stack.push_async_callback(database.close)
-        files = FileStore(self.settings.files or f"{path}.files")
-        outbox = EngineOutbox(LocalSignals())
+        database, signals = await (self._open_file(stack) if self._is_embedded else self._open_server(stack))
+        files = FileStore(self.settings.files or f"{self.path}.files")
+        outbox = EngineOutbox(signals)
         outbox.listeners = self._listeners
         database.attach(outbox)
         workshop = await self._workshop(stack, database, files, outbox.signals)
-        worker = Worker(workshop)
-        engine = EmbeddedEngine(
-            worker,
-            clock=self._clock,
-            limits=self._limits(),
-            max_running=self.settings.max_turns_per_worker,
-            drain_seconds=self.settings.drain.total_seconds(),
-        )
-        outbox.engine = engine
+        engine = outbox.engine = self._engine(Worker(workshop))
         self._services = Services(
             database,
             files,
@@ -233,6 +219,37 @@ class Outlast(Generic[DepsT, OutputT]):
         await engine.start()
         stack.push_async_callback(self._services.deletions.close)
         await self._services.deletions.start()
+
+    @property
+    def _is_embedded(self) -> bool:
+        return self._url.get_backend_name() == "sqlite"
+
+    async def _open_file(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
+        if not self.settings.run_work:
+            raise InvalidInput("A SQLite file has one process, and that one runs the work. Use PostgreSQL for more.")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path)
+        lock.acquire()
+        stack.callback(lock.release)
+        database = await opening.open_sqlite(self.path, clock=self._clock, durability=self.settings.durability)
+        stack.push_async_callback(database.close)
+        return database, LocalSignals()
+
+    async def _open_server(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
+        database = await opening.open_postgres(self._url)
+        stack.push_async_callback(database.close)
+        signals = PostgresSignals(self._url)
+        await signals.start()
+        stack.push_async_callback(signals.close)
+        return database, signals
+
+    def _engine(self, worker: Worker) -> EmbeddedEngine | AcceptingEngine:
+        limits, most, drain = self._limits(), self.settings.max_turns_per_worker, self.settings.drain.total_seconds()
+        if self._is_embedded:
+            return EmbeddedEngine(worker, clock=self._clock, limits=limits, max_running=most, drain_seconds=drain)
+        if not self.settings.run_work:
+            return AcceptingEngine()
+        return DistributedEngine(worker, self._url, limits=limits, max_running=most, drain_seconds=drain)
 
     async def _workshop(
         self, stack: AsyncExitStack, database: Database, files: FileStore, signals: LocalSignals

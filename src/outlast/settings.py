@@ -17,7 +17,13 @@ class Settings(BaseSettings):
         description="SQLite `synchronous`. `normal` may lose the last commits in a power cut (not in a crash).",
     )
     files: str | None = Field(
-        default=None, description="Where large values go: a URL or folder. Default: beside the database."
+        default=None,
+        description="Where large values go: a URL or folder that all processes reach. Default: beside a SQLite file; "
+        "with PostgreSQL, a folder in the working directory.",
+    )
+    run_work: bool = Field(
+        default=True,
+        description="Whether this process runs turns and tasks, or only accepts them (PostgreSQL).",
     )
     coalesce: timedelta = Field(
         default=timedelta(milliseconds=25),

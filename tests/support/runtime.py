@@ -1,4 +1,4 @@
-"""A runtime for tests: a real SQLite file, and waits so short that no test notices them."""
+"""A runtime for tests: a real database, and waits so short that no test notices them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -31,10 +31,11 @@ def scripted(*steps: Any) -> ScriptedModel:
 
 
 class Runtime:
-    """Opens runtimes on one database file: `async with runtime(scripted("Hello")) as outlast`."""
+    """Opens runtimes on one database: `async with runtime(scripted("Hello")) as outlast`."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path | str, *, files: str | None = None) -> None:
         self.database = database
+        self._settings: Mapping[str, Any] = FAST if files is None else {**FAST, "files": files}
 
     def __call__(
         self,
@@ -56,7 +57,7 @@ class Runtime:
             deps=deps,
             models=models,
             clock=clock,
-            settings=Settings(**{**FAST, **settings}),
+            settings=Settings(**{**self._settings, **settings}),
         )
 
 

@@ -1,19 +1,20 @@
 """The port to where attempts run, and the worker code that is the same in every home."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
 from outlast.errors import StoreUnavailable
-from outlast.ids import TaskId, TurnId, is_task
+from outlast.ids import TaskId, TurnId, WorkerId, is_task
 from outlast.sessions import turn
 from outlast.sessions.attempt import Attempt, Cause, Workshop
 from outlast.sessions.host import TurnContext
 from outlast.store import events, turns
 from outlast.store.database import persistently
+from outlast.store.tasks import Task
 from outlast.store.turns import Disposition, TurnState
 from outlast.store.unit import Unit, Work
 from outlast.tasks import service
@@ -34,11 +35,24 @@ class Engine(Protocol):
         ...
 
 
+Permit = Callable[[Unit, WorkerId], None]
+"""Asked in the transaction of every claim; raises `NotNow` if this worker may not claim."""
+
+
+def _permitted(unit: Unit, worker_id: WorkerId) -> None:
+    return
+
+
+class NotNow(Exception):
+    """This worker cannot claim it in this moment; it is still there to claim."""
+
+
 class Worker:
     """Claims turns and runs their attempts in this process. Every attempt is owned here."""
 
     def __init__(self, workshop: Workshop) -> None:
         self.workshop = workshop
+        self.permit: Permit = _permitted
         self._attempts: dict[str, Attempt] = {}
         self._claimed: dict[str, Attempt] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -57,9 +71,36 @@ class Worker:
         if work.id in self._running:
             return None
         attempt = self._run_again(TaskId(work.id)) if is_task(work.id) else self._attempt(TurnId(work.id))
-        running = asyncio.create_task(attempt, name=f"attempt {work.id}")
-        self._running[work.id] = running
+        return self._start(work.id, attempt)
+
+    def _start(self, id: str, attempt: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        running = asyncio.create_task(attempt, name=f"attempt {id}")
+        self._running[id] = running
         return running
+
+    async def take(self, id: TurnId | TaskId) -> None:
+        """Claim a turn or a task and start it: claimed, or not there to claim, when this returns."""
+        shop = self.workshop
+        if is_task(id):
+            if id in self._running:
+                raise NotNow(f"an earlier attempt of {id} still ends here")
+            claimed = await shop.database.transaction(
+                lambda unit: self._claim_task(unit, TaskId(id)), name="task.claim"
+            )
+            if claimed is not None:
+                self._start(id, self._run_claimed(*claimed))
+            return
+        claim = await shop.database.transaction(lambda unit: self._claim_turn(unit, TurnId(id)), name="claim")
+        if claim is not None:
+            attempt = self._claimed[id] = Attempt(shop, claim)
+            attempt.look()
+            self.begin(Work(id, claim.owner_id, claim.agent))
+
+    def lose(self) -> None:
+        """All that runs here belongs to others now: stop it at once; what becomes of it is theirs to tell."""
+        for attempt in self._attempts.values():
+            attempt.cancel(Cause.LOST)
+        self.workshop.calls.parked.lose()
 
     async def close(self, drain_seconds: float) -> None:
         """Let turns reach a boundary and hand them over; then cancel what still runs and hand that over too."""
@@ -109,30 +150,45 @@ class Worker:
 
     async def _run_again(self, task_id: TaskId) -> None:
         """Another attempt of a task whose worker died; from the claim on, its end is told by the task."""
+        try:
+            claimed = await self.workshop.database.transaction(
+                lambda unit: self._claim_task(unit, task_id), name="task.claim"
+            )
+        except Exception:
+            log.exception("a task could not be claimed", task_id=task_id)
+            claimed = None
+        if claimed is None:
+            self._running.pop(task_id, None)
+        else:
+            await self._run_claimed(*claimed)
+
+    async def _run_claimed(self, task: Task, deadline_in: float | None) -> None:
         shop = self.workshop
         try:
-            claimed = await shop.database.transaction(
-                lambda unit: service.claim(unit, task_id, shop.worker_id), name="task.claim"
-            )
-            if claimed is None:
-                return
-            task, deadline_in = claimed
             host = shop.hosts[task.spec["agent"]]
             await host.enter()
             lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
             await run_again(host.agent, shop.calls, shop.threads, task, lease, deadline_in=deadline_in)
         except Exception:
-            log.exception("a task could not be run again", task_id=task_id)
+            log.exception("a task could not be run again", task_id=task.id)
         finally:
-            self._running.pop(task_id, None)
+            self._running.pop(task.id, None)
+
+    def _claim_turn(self, unit: Unit, turn_id: TurnId) -> turn.Claim | None:
+        shop = self.workshop
+        self.permit(unit, shop.worker_id)
+        return turn.claim(unit, turn_id, shop.worker_id, limits=shop.policy.turns)
+
+    def _claim_task(self, unit: Unit, task_id: TaskId) -> tuple[Task, float | None] | None:
+        shop = self.workshop
+        self.permit(unit, shop.worker_id)
+        return service.claim(unit, task_id, shop.worker_id)
 
     async def _claim(self, turn_id: TurnId) -> Attempt | None:
         shop = self.workshop
         try:
             claim = await persistently(
-                lambda: shop.database.transaction(
-                    lambda unit: turn.claim(unit, turn_id, shop.worker_id, limits=shop.policy.turns), name="claim"
-                )
+                lambda: shop.database.transaction(lambda unit: self._claim_turn(unit, turn_id), name="claim")
             )
         except StoreUnavailable:
             return None  # closed: whoever opens the database next finds the turn

@@ -103,6 +103,10 @@ class LocalSignals:
         return end
 
     def publish(self, topics: Iterable[str]) -> None:
+        self.announce(topics)
+
+    def announce(self, topics: Iterable[str]) -> None:
+        """To whoever waits in this process."""
         for topic in topics:
             for look in tuple(self._watchers.get(topic, ())):
                 look()
@@ -110,3 +114,7 @@ class LocalSignals:
                 subscription = each()
                 if subscription is not None:
                     subscription.notify()
+
+    def recheck(self) -> None:
+        """Signals may have been lost: everybody looks."""
+        self.announce([*self._watchers, *self._by_topic])

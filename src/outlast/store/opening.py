@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from outlast.clock import Clock
 from outlast.errors import InvalidInput, OutlastError
-from outlast.store import schema
+from outlast.store import jobs, schema
 from outlast.store.postgres import FOREIGN, PostgresDatabase, unavailable
 from outlast.store.sqlite import SqliteDatabase, make_engine
 
@@ -56,6 +56,10 @@ async def open_postgres(url: sa.URL) -> PostgresDatabase:
         async with engine.begin() as connection:
             await connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
             await connection.run_sync(_migrate)
+            has_old_jobs = await jobs.install((await connection.get_raw_connection()).driver_connection)
+        if has_old_jobs:
+            async with engine.connect() as connection:
+                await jobs.upgrade((await connection.get_raw_connection()).driver_connection)
     except FOREIGN as exc:
         raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
     finally:

@@ -80,6 +80,10 @@ class Task:
     def is_over(self) -> bool:
         return self.state in ENDED
 
+    def is_run_by(self, attempt: int) -> bool:
+        """Whether this attempt may still write. A task that was given back is run by nobody until it is claimed."""
+        return self.attempt == attempt and not self.is_over and self.state is not TaskState.QUEUED
+
     @property
     def snapshot(self) -> dict[str, Any]:
         """What an event tells of a task: everything but its bodies."""
@@ -287,7 +291,7 @@ def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Dispositio
 def holds(unit: Unit, task_id: TaskId, attempt: int) -> bool:
     """Whether this attempt may still write: the fence of output and progress."""
     task = get(unit.connection, task_id)
-    return task is not None and not task.is_over and task.attempt == attempt
+    return task is not None and task.is_run_by(attempt)
 
 
 def set_values(unit: Unit, task_id: TaskId, **values: Any) -> None:

@@ -39,7 +39,7 @@ class Owned:
     when_over: Callable[[], Awaitable[None]] | None = None
     is_canceled: bool = False
     is_left: bool = False
-    """Cancelled because this process is leaving: the next one tells what became of it."""
+    """Cancelled because this process is leaving or was taken for dead: another one tells what became of it."""
     unwatch: Callable[[], None] | None = None
     timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
 
@@ -89,6 +89,12 @@ class ParkedCalls:
     def tell_progress(self, task_id: TaskId, attempt: int, progress: dict[str, Any]) -> None:
         self._spawn(self._change(task_id, attempt, progress=tasks.encode(progress)))
 
+    def lose(self) -> None:
+        """Others took this process for dead and tell what becomes of its calls: stop them, and record no cancel."""
+        for owned in self._owned:
+            owned.is_left = True
+            self._cancel(owned)
+
     async def close(self, drain_seconds: float) -> None:
         """At shutdown: give calls the drain time; what still runs is cancelled and told at the next start."""
         running = {*self._at_work, *(each.inner for each in self._owned if not each.inner.done())}
@@ -132,7 +138,7 @@ class ParkedCalls:
             return
         task_id = owned.task_id
         task = await self._database.read(lambda connection: tasks.get(connection, task_id))
-        if task is None or task.is_over or task.cancel_requested_at is not None or task.attempt != owned.attempt:
+        if task is None or not task.is_run_by(owned.attempt) or task.cancel_requested_at is not None:
             self._cancel(owned)
 
     def _cancel(self, owned: Owned) -> None:

@@ -59,12 +59,24 @@ def end(
     task = _locked(unit, task_id)
     if task is None:
         return Disposition.STALE_ATTEMPT
-    if task.is_over or task.attempt != attempt:
+    if not task.is_run_by(attempt):
         late = {"state": target.value, "result": result, "error": error}
         is_outcome = error is None or error["kind"] not in _VERDICTS
         if is_outcome and task.is_over and task.late_outcome is None and task.attempt == attempt:
             tasks.set_values(unit, task_id, late_outcome=tasks.encode(late))
         return Disposition.STALE_ATTEMPT
+    return _end(unit, task, target, result=result, error=error, limits=limits)
+
+
+def _end(
+    unit: Unit,
+    task: Task,
+    target: TaskState,
+    *,
+    result: Any = None,
+    error: dict[str, Any] | None = None,
+    limits: Limits,
+) -> Disposition:
     moved = tasks.move(
         unit,
         task,
@@ -85,7 +97,7 @@ def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str, limits: Limits
     if task.is_over or task.cancel_requested_at is not None:
         return task
     if task.state is not TaskState.RUNNING:
-        end(unit, task_id, TaskState.CANCELED, attempt=task.attempt, limits=limits)
+        _end(unit, task, TaskState.CANCELED, limits=limits)
     else:
         tasks.set_values(unit, task_id, cancel_requested_at=unit.now_us)
         tell(unit, EventType.TASK_CHANGED, _again(unit, task_id))
@@ -96,7 +108,7 @@ def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str, limits: Limits
 def change(unit: Unit, task_id: TaskId, *, attempt: int, **values: Any) -> Disposition:
     """New progress, detail or artifacts of a running task, told as a snapshot."""
     task = _locked(unit, task_id)
-    if task is None or task.is_over or task.attempt != attempt:
+    if task is None or not task.is_run_by(attempt):
         return Disposition.STALE_ATTEMPT
     tasks.set_values(unit, task_id, **values)
     tell(unit, EventType.TASK_CHANGED, _again(unit, task_id))

@@ -1,4 +1,4 @@
-"""The engine's port on PgQueuer: jobs and state in one commit, and the same worker code runs the turn."""
+"""Jobs and state in one commit: on PostgreSQL a turn is started by a job, and by nothing else."""
 
 from pathlib import Path
 from typing import Any
@@ -7,25 +7,23 @@ import pytest
 import sqlalchemy as sa
 from pydantic_ai import Agent
 
-from outlast import Settings
+from outlast import Outlast, Settings
 from outlast.ids import SessionId
 from outlast.sessions import inbox
 from outlast.sessions.inbox import Limits
 from outlast.store.unit import Unit, Work
 from outlast.testing import ScriptedModel, call, text
-from tests.support.pgqueuer_engine import PgQueuerOutlast
 from tests.support.runtime import FAST, event_types, events_of
 
 
-def runtime(url: str, folder: Path, model: ScriptedModel, **agent: Any) -> PgQueuerOutlast:
-    outlast = PgQueuerOutlast(Agent(model, name="agent", **agent), database=url, settings=Settings(**FAST))
-    outlast.folder = folder
-    return outlast
+def runtime(url: str, folder: Path, model: ScriptedModel, **agent: Any) -> Outlast[Any, Any]:
+    settings = Settings(files=str(folder), **FAST)
+    return Outlast(Agent(model, name="agent", **agent), database=url, settings=settings)
 
 
-async def jobs(outlast: PgQueuerOutlast) -> int:
-    """All that were ever enqueued: those that wait and those that were taken."""
-    count = sa.text("SELECT (SELECT count(*) FROM pgqueuer) + (SELECT count(*) FROM pgqueuer_log)")
+async def jobs(outlast: Outlast[Any, Any]) -> int:
+    """How many were ever enqueued."""
+    count = sa.text("SELECT count(DISTINCT job_id) FROM outlast_pgqueuer_log WHERE status = 'queued'")
     return await outlast.database.read(lambda connection: connection.execute(count).scalar_one())
 
 
@@ -46,8 +44,7 @@ async def test_a_whole_turn_runs_through_the_queue(postgres_url: str, tmp_path: 
         types = await event_types(session)
         assert types.count("turn.started") == types.count("turn.completed") == 2
         assert "turn.failed" not in types
-        queued = [event.turn_id for event in await events_of(session, "turn.queued")]
-        assert outlast.engine.handled == queued
+        assert await jobs(outlast) == 2
 
 
 async def test_a_transaction_that_is_rolled_back_leaves_no_job(postgres_url: str, tmp_path: Path) -> None:
@@ -73,7 +70,7 @@ async def test_a_transaction_that_is_rolled_back_leaves_no_job(postgres_url: str
         assert await jobs(outlast) == 0
         assert await event_types(session) == ["session.created"]
         assert (await (await session.send("hello")).outcome(wait=30)).text == "Hello."
-        assert len(outlast.engine.handled) == 1
+        assert await jobs(outlast) == 1
 
 
 async def test_a_job_that_comes_twice_starts_one_attempt(postgres_url: str, tmp_path: Path) -> None:
@@ -93,5 +90,5 @@ async def test_a_job_that_comes_twice_starts_one_attempt(postgres_url: str, tmp_
         await outlast.database.transaction(again, name="again")
         second = await (await session.send("hello again")).outcome(wait=30)
         assert (outcome.text, second.text) == ("Once.", "Twice?")
-        assert len(outlast.engine.handled) == 3
+        assert await jobs(outlast) == 3
         assert len(await events_of(session, "turn.started")) == 2

@@ -1,0 +1,86 @@
+"""The distributed engine: many processes on one PostgreSQL. Jobs start attempts; our own rows say what runs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sqlalchemy as sa
+import structlog
+
+from outlast.engines.engine import NotNow, Worker
+from outlast.engines.presence import Presence
+from outlast.engines.sweep import Sweep
+from outlast.engines.taker import JobTaker, Later
+from outlast.errors import StoreUnavailable
+from outlast.ids import TaskId, TurnId, WorkerId, is_task
+from outlast.sessions.inbox import Limits
+from outlast.store import jobs, workers
+from outlast.store.unit import Unit, Work
+
+log = structlog.get_logger("outlast.engine")
+
+
+class AcceptingEngine:
+    """Accepts work and runs none: the jobs it commits are taken by workers elsewhere."""
+
+    async def start(self) -> None:
+        return
+
+    async def close(self) -> None:
+        return
+
+    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
+        jobs.enqueue(unit, work)
+
+    def notice(self, work: Sequence[Work]) -> None:
+        """The database tells whoever waits for jobs: nothing more to say."""
+
+
+class DistributedEngine(AcceptingEngine):
+    """Takes jobs of its agents while it has room, claims what they mean, and runs it in this process.
+
+    Others see that it is there; when they took it for dead, it stops what it runs and goes on under a new name.
+    """
+
+    def __init__(self, worker: Worker, url: sa.URL, *, limits: Limits, max_running: int, drain_seconds: float) -> None:
+        self._worker = worker
+        worker.permit = self._may_claim
+        self._max_running = max_running
+        self._drain_seconds = drain_seconds
+        shop = worker.workshop
+        self._presence = Presence(url, shop.worker_id, when_lost=self._lost)
+        self._sweep = Sweep(shop.database, limits=limits)
+        self._taker = JobTaker(
+            url, tuple(shop.hosts), take=self._take, room=self._room, name=lambda: worker.workshop.worker_id
+        )
+
+    async def start(self) -> None:
+        await self._presence.start()
+        self._sweep.start()
+        self._taker.start()
+
+    async def close(self) -> None:
+        """First no new work, then a boundary for what runs; what is left is given to others before this one is gone."""
+        await self._taker.close()
+        await self._worker.close(self._drain_seconds)
+        await self._sweep.close()
+        await self._sweep.leave(self._worker.workshop.worker_id)
+        await self._presence.close()
+
+    def _room(self) -> int:
+        return self._max_running - self._worker.running
+
+    async def _take(self, id: str) -> None:
+        """Claim in our table, start our own coroutine, return. A job that comes twice claims nothing."""
+        try:
+            await self._worker.take(TaskId(id) if is_task(id) else TurnId(id))
+        except (StoreUnavailable, NotNow) as exc:
+            raise Later(str(exc)) from exc
+
+    def _may_claim(self, unit: Unit, worker_id: WorkerId) -> None:
+        if not workers.is_present(unit, worker_id):
+            raise NotNow(f"{worker_id} was taken for dead: it claims nothing until it has a new name")
+
+    def _lost(self, new: WorkerId) -> None:
+        shop = self._worker.workshop
+        self._worker.workshop = replace(shop, worker_id=new, calls=replace(shop.calls, worker_id=new))
+        self._worker.lose()

@@ -1,0 +1,169 @@
+"""The sweep: a loop in every worker that finds dead workers and gives what they ran to the living."""
+
+import asyncio
+import time
+
+import structlog
+
+from outlast.errors import StoreUnavailable
+from outlast.ids import TaskId, TurnId, WorkerId
+from outlast.sessions import turn
+from outlast.sessions.inbox import Limits
+from outlast.store import jobs, tasks, turns, workers
+from outlast.store.database import Database
+from outlast.store.tasks import TaskState
+from outlast.store.turns import TurnState
+from outlast.store.unit import Unit, Work
+from outlast.store.workers import Roll, Sighting
+from outlast.tasks import service
+
+log = structlog.get_logger("outlast.engine")
+
+LOOK_SECONDS = 0.25
+GRACE_SECONDS = 1.0
+"""How long a lock must be free: a connection that was cut comes back sooner."""
+FROZEN_SECONDS = 10.0
+"""How long a row may go without renewal while its lock is held: a host that is frozen, or cut off."""
+QUIET_SECONDS = 3.0
+"""After the database's own start, and after this process itself was away, everybody else looks dead."""
+_TIDY_SECONDS = 5.0
+
+
+class Judge:
+    """Decides who is dead, from what was seen again and again."""
+
+    def __init__(self) -> None:
+        self._missing_since: dict[WorkerId, float] = {}
+        self._looked_at: float | None = None
+        self._quiet_until = 0.0
+
+    def dead(self, roll: Roll, now: float) -> list[Sighting]:
+        if self._looked_at is not None and now - self._looked_at > GRACE_SECONDS:
+            self._missing_since.clear()
+            self._quiet_until = now + QUIET_SECONDS
+        self._looked_at = now
+        missing = {each.id for each in roll.sightings if not each.is_connected}
+        self._missing_since = {each: self._missing_since.get(each, now) for each in missing}
+        if now < self._quiet_until or roll.uptime_seconds < QUIET_SECONDS:
+            return []
+        return [each for each in roll.sightings if self._is_dead(each, now)]
+
+    def _is_dead(self, seen: Sighting, now: float) -> bool:
+        if seen.silent_seconds > FROZEN_SECONDS:
+            return True
+        return now - self._missing_since.get(seen.id, now) >= GRACE_SECONDS
+
+
+class Sweep:
+    """Owned by the engine. Whoever removes a dead worker's row settles its work; a rest is found by anyone later."""
+
+    def __init__(self, database: Database, *, limits: Limits) -> None:
+        self._database = database
+        self._limits = limits
+        self._judge = Judge()
+        self._tidied_at = float("-inf")
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._running = asyncio.create_task(self._run(), name="sweep")
+
+    async def close(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait({self._running})
+
+    async def leave(self, worker_id: WorkerId) -> None:
+        """A worker that leaves takes its own row away: what it still ran, it gives to others here and now."""
+        try:
+            await self._bury(worker_id)
+        except StoreUnavailable as exc:
+            log.warning("left without a goodbye: others will notice", worker_id=worker_id, error=str(exc))
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._look()
+            except StoreUnavailable as exc:
+                log.info("no sweep without the store", error=str(exc))
+            except Exception:
+                log.exception("a sweep failed; the next one tries again")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look(self) -> None:
+        roll = await self._database.read(workers.roll)
+        for each in self._judge.dead(roll, time.monotonic()):
+            log.warning("a worker is dead", worker_id=each.id, was_connected=each.is_connected)
+            await self._bury(each.id, seen_at=each.seen_at)
+        if time.monotonic() - self._tidied_at >= _TIDY_SECONDS:
+            self._tidied_at = time.monotonic()
+            await self._tidy()
+
+    async def _bury(self, worker_id: WorkerId, *, seen_at: int | None = None) -> None:
+        def remove(unit: Unit) -> bool:
+            if not workers.remove(unit, worker_id, seen_at=seen_at):
+                return False
+            jobs.give_back(unit, worker_id)
+            return True
+
+        if await self._database.transaction(remove, name="bury"):
+            await self._settle()
+
+    async def _tidy(self) -> None:
+        """What was left half done, and jobs that are gone although what they meant is not."""
+        await self._settle()
+        forgotten = await self._database.read(workers.forgotten)
+        for turn_id in forgotten.turns:
+            await self._database.transaction(lambda unit, id=turn_id: _enqueue_turn(unit, id), name="enqueue")
+        for task_id in forgotten.tasks:
+            await self._database.transaction(lambda unit, id=task_id: _enqueue_task(unit, id), name="enqueue")
+        await self._database.transaction(jobs.prune, name="prune")
+
+    async def _settle(self) -> None:
+        """Each in a transaction of its own: nobody waits for the whole, and who dies in between leaves the rest."""
+        left = await self._database.read(workers.left)
+        for turn_id in left.turns:
+            await self._database.transaction(lambda unit, id=turn_id: _give_back(unit, id), name="give_back")
+        for task_id in left.tasks:
+            await self._database.transaction(lambda unit, id=task_id: self._orphaned(unit, id), name="orphaned")
+
+    def _orphaned(self, unit: Unit, task_id: TaskId) -> None:
+        task = tasks.get(unit.connection, task_id)
+        if task is None or not unit.try_lock(task.session_id):
+            return
+        task = tasks.get(unit.connection, task_id)
+        if task is not None and task.state is TaskState.RUNNING and not _is_here(unit, task.worker_id):
+            service.orphaned(unit, task, limits=self._limits)
+
+
+def _give_back(unit: Unit, turn_id: TurnId) -> None:
+    row = turns.get(unit.connection, turn_id)
+    if row is None or not unit.try_lock(row.session_id):
+        return
+    row = turns.get(unit.connection, turn_id)
+    if row is not None and row.state is TurnState.RUNNING and not _is_here(unit, row.worker_id):
+        turn.requeue(unit, row, has_crashed=True)
+
+
+def _is_here(unit: Unit, worker_id: WorkerId | None) -> bool:
+    """Another may have claimed it since it was found left."""
+    return worker_id is not None and workers.is_present(unit, worker_id)
+
+
+def _enqueue_turn(unit: Unit, turn_id: TurnId) -> None:
+    row = turns.get(unit.connection, turn_id)
+    if row is None or not unit.try_lock(row.session_id):
+        return
+    row = turns.get(unit.connection, turn_id)
+    if row is not None and row.state is TurnState.QUEUED and row.is_admitted:
+        log.warning("a turn had no job", turn_id=turn_id)
+        unit.submit(Work(row.id, row.owner_id, row.agent, row.not_before))
+
+
+def _enqueue_task(unit: Unit, task_id: TaskId) -> None:
+    task = tasks.get(unit.connection, task_id)
+    if task is None or not unit.try_lock(task.session_id):
+        return
+    task = tasks.get(unit.connection, task_id)
+    if task is not None and task.state is TaskState.QUEUED:
+        log.warning("a task had no job", task_id=task_id)
+        unit.submit(service.work_of(task))

@@ -1,0 +1,130 @@
+"""Taking jobs: PgQueuer's manager on a connection of its own, made anew whenever that is lost."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from datetime import timedelta
+
+import sqlalchemy as sa
+import structlog
+from pgqueuer.core.qm import QueueManager
+from pgqueuer.domain.types import QueueManagerId
+from pgqueuer.errors import RetryRequested
+from pgqueuer.models import Job
+from pgqueuer.ports.repository import EntrypointExecutionParameter
+
+from outlast.ids import WorkerId
+from outlast.store import jobs
+from outlast.store.connection import connect
+
+log = structlog.get_logger("outlast.engine")
+
+_BATCH = 10
+_POLL = timedelta(seconds=1)
+_NEAR = timedelta(milliseconds=50)
+_PICKED = timedelta(seconds=2)
+"""How long a job may be taken and not claimed before another worker takes it too."""
+_LATER = timedelta(milliseconds=200)
+_RETRY_SECONDS = 0.1
+
+
+class Later(Exception):
+    """The job cannot be claimed here and now; it stays in the queue."""
+
+
+class _Manager(QueueManager):
+    """Takes no more than there is room for."""
+
+    room: Callable[[], int]
+
+    async def fetch_jobs(
+        self, batch_size: int, global_concurrency_limit: int | None, heartbeat_timeout: timedelta
+    ) -> AsyncGenerator[Job, None]:
+        entrypoints = {each: EntrypointExecutionParameter(concurrency_limit=0) for each in self.entrypoint_registry}
+        while not self.shutdown.is_set() and (free := self.room() - len(self.job_context)) > 0:
+            found = await self.queries.dequeue(
+                batch_size=min(batch_size, free),
+                entrypoints=entrypoints,
+                queue_manager_id=self.queue_manager_id,
+                global_concurrency_limit=None,
+                heartbeat_timeout=heartbeat_timeout,
+            )
+            if not found:
+                return
+            for job in found:
+                yield job
+
+
+class JobTaker:
+    """Hands the ids that jobs carry to `take`, which must claim before it returns, or raise `Later`."""
+
+    def __init__(
+        self,
+        url: sa.URL,
+        agents: Sequence[str],
+        *,
+        take: Callable[[str], Awaitable[None]],
+        room: Callable[[], int],
+        name: Callable[[], WorkerId],
+    ) -> None:
+        self._url = url
+        self._agents = agents
+        self._take = take
+        self._room = room
+        self._name = name
+        self._is_closing = False
+        self._manager: _Manager | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._running = asyncio.create_task(self._run(), name="jobs")
+
+    async def close(self) -> None:
+        """From now on nothing is taken; what was taken is claimed when this returns, or left in the queue."""
+        self._is_closing = True
+        if self._manager is not None:
+            self._manager.shutdown.set()
+        if self._running is not None:
+            await asyncio.wait({self._running})
+
+    async def _run(self) -> None:
+        while not self._is_closing:
+            try:
+                await self._run_once()
+            except Exception as exc:  # whatever it was: without jobs this worker would idle for ever
+                log.warning("taking jobs was interrupted", error=repr(exc))
+            if not self._is_closing:
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _run_once(self) -> None:
+        has_ended = asyncio.Event()
+        connection = await connect(self._url, name="jobs", when_closed=has_ended.set)
+        manager = self._manager = _Manager(jobs.queries(connection), channel=jobs.CHANNEL)
+        manager.room = self._room
+        manager.min_dequeue_poll_interval = _NEAR
+        manager.queue_manager_id = QueueManagerId(jobs.manager_of(self._name()))
+        for agent in self._agents:
+            manager.entrypoint(jobs.entrypoint(agent))(self._handle)
+        manager.shutdown = has_ended
+        if self._is_closing:
+            manager.shutdown.set()
+        try:
+            await manager.run(
+                dequeue_timeout=_POLL,
+                batch_size=_BATCH,
+                heartbeat_timeout=_PICKED,
+                shutdown_on_listener_failure=True,
+                log_aggregation_interval=timedelta(0),
+            )
+        finally:
+            connection.terminate()
+
+    async def _handle(self, job: Job) -> None:
+        """Never fails: PgQueuer throws a job away whose handler did."""
+        assert job.payload is not None
+        try:
+            await self._take(job.payload.decode())
+        except Later as exc:
+            raise RetryRequested(_LATER, str(exc)) from exc
+        except Exception as exc:
+            log.exception("a job could not be taken", id=job.payload.decode())
+            raise RetryRequested(_PICKED, repr(exc)) from exc

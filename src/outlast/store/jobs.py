@@ -1,0 +1,98 @@
+"""The jobs that tell workers to look: PgQueuer's tables, beside ours on PostgreSQL.
+
+A job says that an attempt of a turn or a task may start. It is not the attempt: our own rows say what runs.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid5
+
+import sqlalchemy as sa
+from pgqueuer.adapters.persistence.qb import QueryBuilderEnvironment, QueryQueueBuilder, QuerySchedulerBuilder
+from pgqueuer.db import AsyncpgDriver
+from pgqueuer.domain.settings import DBSettings, Durability
+from pgqueuer.domain.types import Channel
+from pgqueuer.queries import Queries
+from sqlalchemy.util import await_only
+
+from outlast.ids import WorkerId
+from outlast.store.unit import Unit, Work
+
+PREFIX = "outlast_"
+# Every name is said here, for the environment may hold some that are meant for other queues.
+_NAMES = DBSettings(
+    prefix=PREFIX,
+    db_schema=None,
+    channel=Channel(f"{PREFIX}jobs"),
+    function=f"{PREFIX}fn_pgqueuer_changed",
+    statistics_table=f"{PREFIX}pgqueuer_statistics",
+    queue_status_type=f"{PREFIX}pgqueuer_status",
+    queue_table=f"{PREFIX}pgqueuer",
+    queue_table_log=f"{PREFIX}pgqueuer_log",
+    trigger=f"{PREFIX}tg_pgqueuer_changed",
+    schedules_table=f"{PREFIX}pgqueuer_schedules",
+    durability=Durability.balanced,
+)
+CHANNEL = Channel(_NAMES.channel)
+_BUILDERS = (QueryBuilderEnvironment(_NAMES), QueryQueueBuilder(_NAMES), QuerySchedulerBuilder(_NAMES))
+_MANAGERS = UUID("6f75746c-6173-4000-8000-776f726b6572")
+
+
+def queries(connection: Any) -> Queries:
+    """PgQueuer on an `asyncpg` connection, with our names."""
+    return Queries(AsyncpgDriver(connection), *_BUILDERS)
+
+
+def entrypoint(agent: str) -> str:
+    """Workers take only the jobs of agents that they have."""
+    return f"outlast:{agent}"
+
+
+def manager_of(worker_id: WorkerId) -> UUID:
+    """The name under which a worker takes jobs: whoever buries it can find what it took and did not claim."""
+    return uuid5(_MANAGERS, worker_id)
+
+
+async def install(connection: Any) -> bool:
+    """Inside the migrating transaction. True: the tables are there, but of an older PgQueuer (see `upgrade`)."""
+    found = queries(connection)
+    if await found.schema_is_installed():
+        return bool((await found.plan_upgrade()).statements)
+    await found.install()
+    return False
+
+
+async def upgrade(connection: Any) -> None:
+    """Outside of any transaction: new values of an enum cannot be made and used in one."""
+    await queries(connection).apply_upgrade()
+
+
+def enqueue(unit: Unit, work: Sequence[Work]) -> None:
+    """In the unit's own transaction: what is rolled back leaves no job."""
+    raw: Any = unit.connection.connection.driver_connection
+    assert raw.is_in_transaction(), "a job outside the transaction would survive its rollback"
+    delays = [None if each.not_before is None else max(each.not_before - unit.now, _NOW) for each in work]
+    payloads: list[bytes | None] = [each.id.encode() for each in work]
+    names = [entrypoint(each.agent) for each in work]
+    await_only(queries(raw).enqueue(names, payloads, [0] * len(work), delays))
+
+
+def give_back(unit: Unit, worker_id: WorkerId) -> None:
+    """What a dead worker took and did not claim may be taken by others."""
+    unit.connection.execute(_GIVE_BACK, {"manager": manager_of(worker_id)})
+
+
+def prune(unit: Unit) -> None:
+    """PgQueuer writes down each step of each job; nobody reads it here."""
+    unit.connection.execute(_PRUNE)
+
+
+_NOW = timedelta()
+_GIVE_BACK = sa.text(
+    f"UPDATE {_NAMES.queue_table} SET status = 'queued', queue_manager_id = NULL, slot = NULL, execute_after = now() "
+    "WHERE queue_manager_id = :manager AND status = 'picked'"
+)
+_PRUNE = sa.text(f"DELETE FROM {_NAMES.queue_table_log} WHERE created < now() - interval '10 minutes'")
+HAS_JOB = f"EXISTS (SELECT 1 FROM {_NAMES.queue_table} AS job WHERE job.payload = convert_to({{id}}, 'UTF8'))"
+"""SQL: whether a job of the thing with this id is there."""

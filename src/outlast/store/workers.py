@@ -1,0 +1,128 @@
+"""Workers: who is there to run work, how it is seen that one is not, and what it left. PostgreSQL only."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+import sqlalchemy as sa
+
+from outlast.ids import TaskId, TurnId, WorkerId
+from outlast.store import jobs, pauses
+from outlast.store.tables import sessions, tasks, turns, workers
+from outlast.store.tasks import TaskState
+from outlast.store.turns import TurnState
+from outlast.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A worker as it looks from outside."""
+
+    id: WorkerId
+    seen_at: int
+    silent_seconds: float
+    is_connected: bool
+    """It holds its lock: the connection of the process that took it is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """All workers at one moment, and for how long the database itself has been up."""
+
+    sightings: list[Sighting]
+    uptime_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What nobody runs any more."""
+
+    turns: list[TurnId]
+    tasks: list[TaskId]
+
+
+def lock_key(worker_id: WorkerId) -> int:
+    """The advisory lock that a worker holds as long as its connection lives."""
+    return int.from_bytes(sha256(worker_id.encode()).digest()[:8], signed=True)
+
+
+def roll(connection: sa.Connection) -> Roll:
+    held = set(connection.execute(_LOCKS).scalars())
+    found = connection.execute(_ROLL).all()
+    sightings = [
+        Sighting(WorkerId(row.id), row.seen_at, float(row.silent), lock_key(WorkerId(row.id)) in held) for row in found
+    ]
+    return Roll(sightings, float(connection.execute(_UPTIME).scalar_one()))
+
+
+def is_present(unit: Unit, worker_id: WorkerId) -> bool:
+    """Until the commit nobody can declare this worker dead: what it claims here, whoever buries it will find."""
+    return unit.connection.execute(_PRESENT, {"id": worker_id}).first() is not None
+
+
+def remove(unit: Unit, worker_id: WorkerId, *, seen_at: int | None = None) -> bool:
+    """True for the one who removed it. With `seen_at`: only if it has not been seen since."""
+    statement = sa.delete(workers).where(workers.c.id == worker_id)
+    if seen_at is not None:
+        statement = statement.where(workers.c.seen_at == seen_at)
+    return unit.connection.execute(statement).rowcount == 1
+
+
+def left(connection: sa.Connection) -> Left:
+    """What runs under the name of a worker that is not there."""
+    found_turns = connection.execute(_LEFT_TURNS).scalars()
+    found_tasks = connection.execute(_LEFT_TASKS).scalars()
+    return Left([TurnId(each) for each in found_turns], [TaskId(each) for each in found_tasks])
+
+
+def forgotten(connection: sa.Connection) -> Left:
+    """What waits for a worker without a job that says so: a job that failed is gone, what it meant is not.
+
+    In a pause that is as it should be: the end of the pause makes new jobs.
+    """
+    if pauses.find(connection) is not None:
+        return Left([], [])
+    found_turns = connection.execute(_FORGOTTEN_TURNS).scalars()
+    found_tasks = connection.execute(_FORGOTTEN_TASKS).scalars()
+    return Left([TurnId(each) for each in found_turns], [TaskId(each) for each in found_tasks])
+
+
+_ROLL = sa.text(
+    "SELECT id, seen_at, extract(epoch FROM clock_timestamp()) - seen_at / 1000000.0 AS silent FROM workers"
+)
+# The locks of all databases of the server are listed.
+_LOCKS = sa.text(
+    "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 "
+    "AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+_UPTIME = sa.text("SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())")
+_PRESENT = sa.select(workers.c.id).where(workers.c.id == sa.bindparam("id")).with_for_update(read=True)
+
+
+def _there(table: sa.Table) -> sa.ColumnElement[bool]:
+    return sa.exists().where(sessions.c.id == table.c.session_id, sessions.c.deleted_at.is_(None))
+
+
+def _nobody_has(table: sa.Table) -> sa.ColumnElement[bool]:
+    return ~sa.exists().where(workers.c.id == table.c.worker_id)
+
+
+def _has_no_job(table: sa.Table) -> sa.ColumnElement[bool]:
+    return sa.not_(sa.literal_column(jobs.HAS_JOB.format(id=f"{table.name}.id"), sa.Boolean))
+
+
+_LEFT_TURNS = sa.select(turns.c.id).where(
+    turns.c.state == TurnState.RUNNING.value, turns.c.ended_at.is_(None), _nobody_has(turns), _there(turns)
+)
+_LEFT_TASKS = sa.select(tasks.c.id).where(
+    tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), _nobody_has(tasks), _there(tasks)
+)
+_FORGOTTEN_TURNS = sa.select(turns.c.id).where(
+    turns.c.state == TurnState.QUEUED.value,
+    turns.c.ended_at.is_(None),
+    turns.c.admitted_at.is_not(None),
+    _has_no_job(turns),
+    _there(turns),
+)
+_FORGOTTEN_TASKS = sa.select(tasks.c.id).where(
+    tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None), _has_no_job(tasks), _there(tasks)
+)
