@@ -67,6 +67,21 @@ def test_what_may_or_may_not_have_happened_is_settled_by_a_person(folder: Path) 
         server.stop()
 
 
+def test_a_pause_accepts_everything_and_starts_nothing(folder: Path) -> None:
+    """G7, K1: also after a restart, until somebody ends it; `doctor` says so."""
+    with ServingProcess(folder) as server:
+        assert run(folder, "pause").startswith("Paused by")
+        session = asked(folder, "send", "--new", "hello")["session_id"]
+        server.stop()
+    with ServingProcess(folder) as server:
+        assert asked(folder, "sessions", "show", session)["state"] == "queued"
+        assert "nothing new is started" in run(folder, "doctor", code=1)
+        assert run(folder, "resume") == "Work goes on.\n"
+        assert run(folder, "attach", session).endswith("You said: hello\n")
+        assert run(folder, "doctor") == "Nothing is stuck.\n"
+        server.stop()
+
+
 def test_a_server_that_cannot_start_says_why(folder: Path) -> None:
     """K1"""
     with ServingProcess(folder) as server:

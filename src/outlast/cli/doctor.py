@@ -1,6 +1,7 @@
 """`outlast doctor`: what is stuck, why, and what to do about it, as far as the server can tell."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +10,7 @@ from outlast.cli.exits import Exit
 from outlast.cli.tables import print_json, print_table
 from outlast.cli.target import AsJson, Token, Url
 from outlast.client import Client
-from outlast.errors import StoreUnavailable
+from outlast.errors import Forbidden, StoreUnavailable
 from outlast.wire.task import TaskAnswer
 
 _LONG = timedelta(minutes=1)
@@ -49,6 +50,10 @@ async def _findings(client: Client) -> AsyncIterator[Finding]:
     except StoreUnavailable as exc:
         yield Finding("server", exc.message, "look at its disk and its log")
         return
+    with suppress(Forbidden):  # only admins are told
+        paused = await client.paused()
+        if paused.is_paused:
+            yield Finding("server", f"paused by {paused.by}: nothing new is started", "outlast resume")
     report = await client.usage()
     is_at_limit = report.percent is not None and report.percent >= 100
     if is_at_limit:
