@@ -153,6 +153,11 @@ async def test_what_is_no_server_or_no_id_is_told(runtime: Runtime) -> None:
         for id_ in (f"{session.id}/inbox", f"{session.id}?x", "../agents", "ses_%2e", ""):
             with pytest.raises(NotFound):
                 await client.sessions.get(id_)
+        for text_ in ("\ud800", float("nan")):
+            with pytest.raises(InvalidInput, match="cannot be sent"):
+                await session.update(title=text_)
+        with pytest.raises(NotFound):
+            await client.tasks.get("tsk_\ud800")
         wire.cut_after(())
         wire.says = HELLO
         with pytest.raises(ServerFault, match="not an Outlast server"):

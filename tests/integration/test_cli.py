@@ -118,7 +118,7 @@ def test_send_says_where_the_message_is(folder: Path, gate: Path) -> None:
     said = run(folder, "send", "--session", session, "--when-busy", "queue", "next")
     assert "waits in place 1" in said
     assert "busy" in complaint(folder, "send", "--session", session, "--when-busy", "reject", "no", code=1)
-    run(folder, "attach", session, "--timeout", "0.2", code=5)
+    assert "The turn goes on" in complaint(folder, "attach", session, "--timeout", "0.2", code=5)
     with Program(folder, "send", "--session", session, "--when-busy", "queue", "--wait", "last") as waiting:
         waiting.expect("Session")
         waiting.interrupt()

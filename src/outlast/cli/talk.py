@@ -53,10 +53,7 @@ def send(
         from outlast.cli.turn_view import show_answer
 
         say(f"Session {to.id}")
-        code = await _within(timeout, show_answer(to, sent, as_json=as_json))
-        if code is Exit.STILL_RUNNING:
-            say(f"The turn goes on: outlast attach {to.id}")
-        return code
+        return await _within(timeout, to.id, show_answer(to, sent, as_json=as_json))
 
     ask(url, token, work, on_interrupt=lambda: left)
 
@@ -96,7 +93,7 @@ def attach(
             return _show_last(await found.result(wait=0), as_json=as_json)
         from outlast.cli.turn_view import show_turn
 
-        return await _within(timeout, show_turn(found, found.turn_id, as_json=as_json))
+        return await _within(timeout, found.id, show_turn(found, found.turn_id, as_json=as_json))
 
     ask(url, token, work, on_interrupt=lambda: f"Left. The turn goes on: outlast attach {session}")
 
@@ -112,11 +109,12 @@ def _show_last(outcome: Outcome | None, *, as_json: bool) -> Exit:
     return Exit.OK if outcome is None or outcome.state == "completed" else Exit.FAILED
 
 
-async def _within(timeout: float | None, showing: Awaitable[Exit]) -> Exit:
+async def _within(timeout: float | None, session_id: str, showing: Awaitable[Exit]) -> Exit:
     try:
         async with asyncio.timeout(timeout):
             return await showing
     except TimeoutError:
+        say(f"The turn goes on: outlast attach {session_id}")
         return Exit.STILL_RUNNING
 
 

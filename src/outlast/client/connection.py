@@ -18,6 +18,8 @@ _SILENCE_SECONDS = 45.0
 """A stream says that it is alive several times in this; one that does not is taken for dead."""
 _STEADY_SECONDS = 5.0
 _TRY_LATER = (429, 502, 503, 504)
+_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+"""Each stream is a connection of its own, and a program may follow as many as it likes."""
 _NOT_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout)
 
 Params = Mapping[str, str | int | float | bool | None]
@@ -58,15 +60,16 @@ class Connection:
         is_safe = method == "GET" or key is not None if is_repeatable is None else is_repeatable
         pauses = Pauses(self._patience)
         while True:
+            request = self._request(
+                method,
+                path,
+                params=params,
+                body=body,
+                headers={} if key is None else {"Idempotency-Key": key},
+                seconds=_ANSWER_SECONDS + wait,
+            )
             try:
-                response = await self._http.request(
-                    method,
-                    path,
-                    params=_given(params),
-                    json=body,
-                    headers={} if key is None else {"Idempotency-Key": key},
-                    timeout=_ANSWER_SECONDS + wait,
-                )
+                response = await self._http.send(request)
             except httpx2.TransportError as exc:
                 failure, asked_for = self._unreachable(exc), 0.0
                 may_repeat = self._has_answered if isinstance(exc, _NOT_CONNECTED) else is_safe
@@ -122,6 +125,23 @@ class Connection:
             if not await pauses.next(at_least=asked_for):
                 raise failure
 
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None,
+        body: Any,
+        headers: Mapping[str, str],
+        seconds: float,
+    ) -> httpx2.Request:
+        try:
+            return self._http.build_request(
+                method, path, params=_given(params), json=body, headers=headers, timeout=seconds
+            )
+        except (UnicodeError, TypeError, ValueError) as exc:
+            raise InvalidInput(f"This cannot be sent: {exc}") from exc
+
     def _unreachable(self, exc: httpx2.TransportError) -> Unreachable:
         error = Unreachable(f"The server at {self.url} does not answer ({type(exc).__name__}): is it running?")
         error.__cause__ = exc
@@ -133,7 +153,7 @@ def path(*parts: str) -> str:
     for each in parts:
         if each in ("", ".", "..") or "/" in each:
             raise NotFound(f"{each!r} is not an id.")
-    return "/".join(["/v1", *(quote(each, safe="") for each in parts)])
+    return "/".join(["/v1", *(quote(each, safe="", errors="replace") for each in parts)])
 
 
 def _http(url: str, token: str | None) -> httpx2.AsyncClient:
@@ -146,7 +166,7 @@ def _http(url: str, token: str | None) -> httpx2.AsyncClient:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     is_near = place.hostname in ("localhost", "127.0.0.1", "::1")
     try:
-        return httpx2.AsyncClient(base_url=url, headers=headers, timeout=_ANSWER_SECONDS, trust_env=not is_near)
+        return httpx2.AsyncClient(base_url=url, headers=headers, limits=_LIMITS, trust_env=not is_near)
     except httpx2.InvalidURL as exc:
         raise InvalidInput(f"{url!r} is not the address of a server: {exc}") from exc
 
