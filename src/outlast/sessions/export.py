@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import sqlalchemy as sa
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
@@ -23,7 +23,6 @@ MAX_MESSAGES = 20_000
 _PAGE = 200
 _INLINED = 32 * 1024 * 1024
 _MOST = 10_000
-_MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 
 
 async def export(services: Services, row: SessionRow) -> dict[str, Any]:
@@ -143,7 +142,7 @@ def _text(fields: Mapping[str, Any], name: str) -> str | None:
 
 def _message(value: Any, at: int) -> ModelMessage:
     try:
-        return _MESSAGE.validate_python(value)
+        return history.message_type().validate_python(value)
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
