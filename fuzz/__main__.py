@@ -56,7 +56,7 @@ class Fuzz:
         ) as server:
             try:
                 place = self._wait_for_server(server)
-                totals = self._rounds(place["url"], asyncio.run(_prepare(place)), cases)
+                totals = self._rounds(place["url"], asyncio.run(_key(place)), cases)
                 totals["is_alive"] = httpx2.get(f"{place['url']}/readyz").status_code == 200
             finally:
                 server.terminate()
@@ -79,9 +79,21 @@ class Fuzz:
         totals: dict[str, Any] = {"cases": 0, "failures": 0, "by_status": {}}
         rounds = 0
         while totals["cases"] < cases and not totals["failures"]:
+            self._name_what_is_there(asyncio.run(_fill(url, key)))
             self._round(url, key, totals, seed=self._seed + rounds, examples=_EXAMPLES if cases > _FEW else 1)
             rounds += 1
         return totals
+
+    def _name_what_is_there(self, found: dict[str, list[str]]) -> None:
+        """Four ids in five are of something that exists: nonsense should also meet what is there."""
+        lines = [f"[dictionaries.{name}]\nvalues = {json.dumps(values)}\n" for name, values in found.items() if values]
+        names = {**{name: name for name in found}, "chat_id": "session_id"}
+        bound = [
+            f'"path.{name}" = {{ dictionary = "{words}", probability = 0.8 }}'
+            for name, words in names.items()
+            if found[words]
+        ]
+        (self._folder / "schemathesis.toml").write_text("\n".join([*lines, "[parameters]", *bound]) + "\n")
 
     def _round(self, url: str, key: str, totals: dict[str, Any], *, seed: int, examples: int) -> None:
         report = self._folder / "report.ndjson"
@@ -122,15 +134,17 @@ def _statuses(value: Any) -> list[int]:
     return []
 
 
-async def _prepare(place: dict[str, str]) -> str:
-    """A key of an ordinary owner, whose sessions and tasks are in every state."""
+async def _key(place: dict[str, str]) -> str:
+    """A key of an ordinary owner."""
     headers = {"Authorization": f"Bearer {place['token']}"}
     async with httpx2.AsyncClient(base_url=place["url"], headers=headers, timeout=30) as admin:
-        made = (await admin.post("/v1/keys", json={"owner_id": "fuzz", "name": "fuzz"})).json()
-    headers = {"Authorization": f"Bearer {made['key']}"}
-    async with httpx2.AsyncClient(base_url=place["url"], headers=headers, timeout=30) as client:
-        await fill(client)
-    return made["key"]
+        return (await admin.post("/v1/keys", json={"owner_id": "fuzz", "name": "fuzz"})).json()["key"]
+
+
+async def _fill(url: str, key: str) -> dict[str, list[str]]:
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=30) as client:
+        return await fill(client)
 
 
 if __name__ == "__main__":

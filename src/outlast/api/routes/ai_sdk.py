@@ -37,7 +37,9 @@ async def chat(
     return _response(request, await ai_sdk_chat.answer(sessions, ai_sdk_request.parse(body)))
 
 
-@router.get("/{chat_id}/stream", responses={**_STREAM, 204: {"description": "Nothing runs."}}, response_class=Response)
+@router.get(
+    "/{chat_id}/stream", responses={**FOUND, **_STREAM, 204: {"description": "Nothing runs."}}, response_class=Response
+)
 async def resume_chat(
     request: Request,
     sessions: OwnSessions,
@@ -59,7 +61,7 @@ async def resume_chat(
     return _response(request, ai_sdk_chat.turn_frames(session, turn_id))
 
 
-@router.get("/{chat_id}/messages")
+@router.get("/{chat_id}/messages", responses=FOUND)
 async def list_chat_messages(
     sessions: OwnSessions,
     chat_id: str,
