@@ -3,20 +3,19 @@
 import argparse
 import asyncio
 import json
-import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 
 from fuzz.states import fill
+from tests.support.serving_process import ServingProcess
 
-HERE = Path(__file__).parent
 _EXAMPLES, _FEW = 40, 1_000
 CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
 
@@ -45,35 +44,16 @@ class Fuzz:
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder = folder
         self._seed = seed
-        self._database = folder / "fuzz.db"
 
     def run(self, cases: int) -> dict[str, Any]:
-        environment = {**os.environ, "FUZZ_DATABASE": str(self._database), "PYTHONPATH": str(HERE.parent)}
-        command = [sys.executable, "-m", "outlast", "serve", "fuzz.app:app", "--port", "0"]
         began = time.monotonic()
-        with subprocess.Popen(
-            command, env=environment, cwd=HERE.parent, stderr=(self._folder / "log").open("w")
-        ) as server:
-            try:
-                place = self._wait_for_server(server)
-                totals = self._rounds(place["url"], asyncio.run(_key(place)), cases)
-                totals["is_alive"] = httpx2.get(f"{place['url']}/readyz").status_code == 200
-            finally:
-                server.terminate()
-        log = (self._folder / "log").read_text()
+        with ServingProcess(self._folder, app="fuzz.app:app") as server:
+            totals = self._rounds(server.place.url, asyncio.run(_key(server)), cases)
+            totals["is_alive"] = httpx2.get(f"{server.place.url}/readyz").status_code == 200
         totals["failures"] += not totals["is_alive"]
-        totals["internal_errors_logged"] = log.count("a request failed")
+        totals["internal_errors_logged"] = server.err.count("a request failed")
         totals["failures"] += totals["internal_errors_logged"]
         return {"seed": self._seed, **totals, "seconds": round(time.monotonic() - began, 1)}
-
-    def _wait_for_server(self, server: "subprocess.Popen[bytes]") -> dict[str, str]:
-        file = self._database.with_name(f"{self._database.name}.server.json")
-        end = time.monotonic() + 60
-        while time.monotonic() < end and server.poll() is None:
-            if file.exists():
-                return json.loads(file.read_text())
-            time.sleep(0.05)
-        raise SystemExit((self._folder / "log").read_text())
 
     def _rounds(self, url: str, key: str, cases: int) -> dict[str, Any]:
         totals: dict[str, Any] = {"cases": 0, "failures": 0, "by_status": {}}
@@ -126,18 +106,18 @@ def _count(report: Path, totals: dict[str, Any]) -> None:
 
 def _statuses(value: Any) -> list[int]:
     if isinstance(value, dict):
-        if "status_code" in value and "headers" in value:
-            return [value["status_code"]]
-        return [each for part in value.values() for each in _statuses(part)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        fields = cast(dict[str, Any], value)
+        if "status_code" in fields and "headers" in fields:
+            return [fields["status_code"]]
+        return [each for part in fields.values() for each in _statuses(part)]
     if isinstance(value, list):
-        return [each for part in value for each in _statuses(part)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return [each for part in cast(list[Any], value) for each in _statuses(part)]
     return []
 
 
-async def _key(place: dict[str, str]) -> str:
+async def _key(server: ServingProcess) -> str:
     """A key of an ordinary owner."""
-    headers = {"Authorization": f"Bearer {place['token']}"}
-    async with httpx2.AsyncClient(base_url=place["url"], headers=headers, timeout=30) as admin:
+    async with server.client() as admin:
         return (await admin.post("/v1/keys", json={"owner_id": "fuzz", "name": "fuzz"})).json()["key"]
 
 

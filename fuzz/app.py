@@ -1,7 +1,6 @@
 """The app under test: an agent that does what it is told, and waits so short that no request takes long."""
 
 import asyncio
-import os
 from datetime import timedelta
 
 from pydantic_ai import Agent
@@ -16,7 +15,7 @@ async def for_ever() -> None:
 
 app = Outlast(
     Agent(obedient(for_ever), tools=[survey_tool(for_ever)], name="obedient"),
-    database=os.environ["FUZZ_DATABASE"],
+    database="fuzz.db",
     settings=Settings(
         durability="normal",
         max_wait=timedelta(milliseconds=50),

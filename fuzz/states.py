@@ -19,6 +19,7 @@ async def fill(client: httpx2.AsyncClient) -> dict[str, list[str]]:
             found["input_id"].append(sent["input_id"])
             if word != "wait":
                 await client.get(f"/v1/sessions/{session_id}/result", params={"wait": 5})
+    await client.patch(f"/v1/sessions/{found['session_id'][1]}", json={"is_archived": True})
     tasks = (await client.get("/v1/tasks")).json()["items"]
     found["task_id"] = [each["id"] for each in tasks]
     if tasks:

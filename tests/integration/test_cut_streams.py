@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from tests.support.server_process import ServerProcess
+from tests.support.serving_process import ServingProcess
 
 CUTS = 200
 APP = "tests.support.long_turn_app:app"
@@ -51,7 +52,8 @@ class Told:
 class CutReader:
     """Reads a stream over a bare socket and drops the connection after some bytes, wherever that is."""
 
-    server: ServerProcess
+    port: int
+    token: str
     path: str
     chance: random.Random
     told: Told = field(default_factory=Told)
@@ -70,13 +72,13 @@ class CutReader:
 
     async def _connect(self, most: int | None) -> None:
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         except OSError:
             await asyncio.sleep(0.02)  # the server is being started again
             return
         try:
             head = (
-                f"GET {self.path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {self.server.token}\r\n"
+                f"GET {self.path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {self.token}\r\n"
                 f"Accept: text/event-stream\r\nLast-Event-ID: {self.position}\r\n\r\n"
             )
             writer.write(head.encode())
@@ -114,15 +116,15 @@ class CutReader:
         return rest
 
 
-async def begin(server: ServerProcess, seed: int) -> CutReader:
+async def begin(server: ServingProcess, seed: int) -> CutReader:
     async with server.client() as client:
         session_id = (await client.post("/v1/sessions", json={})).json()["id"]
         path = f"/v1/sessions/{session_id}"
         await client.post(f"{path}/messages", json={"text": "measure"})
-    return CutReader(server, f"{path}/events", random.Random(seed))
+    return CutReader(server.port, server.place.token, f"{path}/events", random.Random(seed))
 
 
-async def whole(server: ServerProcess, path: str) -> Told:
+async def whole(server: ServingProcess, path: str) -> Told:
     """The log as pages give it, read in one go."""
     told, position = Told(), 0
     async with server.client() as client:
@@ -137,16 +139,15 @@ async def whole(server: ServerProcess, path: str) -> Told:
 @pytest.mark.parametrize("has_kills", [False, True], ids=["cuts", "cuts and kills"])
 async def test_a_stream_cut_two_hundred_times_is_exact(tmp_path: Path, has_kills: bool) -> None:
     """P4, E1: one turn of 5,000 events, 200 cuts at random bytes, folding at its end; also when the server dies."""
-    server = ServerProcess(APP, tmp_path / "long.db")
     seed = random.SystemRandom().randrange(1_000_000)
     print(f"seed {seed}")
-    await server.start()
-    try:
+    with ExitStack() as servers:
+        server = servers.enter_context(ServingProcess(tmp_path, app=APP))
         reader = await begin(server, seed)
         for until in (CUTS // 3, CUTS * 2 // 3) if has_kills else ():
             await reader.read(until)
-            await server.kill()
-            await server.start()
+            server.kill()
+            server = servers.enter_context(ServingProcess(tmp_path, app=APP, port=reader.port))
         await reader.read(CUTS)
         assert reader.cuts == CUTS, "the turn was over before all cuts were made"
         await reader.read_to_the_end()
@@ -158,5 +159,3 @@ async def test_a_stream_cut_two_hundred_times_is_exact(tmp_path: Path, has_kills
         assert log.facts[-1][1] == "turn.completed"
         starts = [type_ for _, type_, _ in log.facts if type_ in ("turn.started", "turn.resumed")]
         assert len(starts) == (3 if has_kills else 1)
-    finally:
-        await server.stop()

@@ -3,12 +3,13 @@
 import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import httpx2
 import psutil
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.serving_process import ServingProcess
 
 READERS = 1_000
 TOGETHER = 50
@@ -19,15 +20,16 @@ SPARE_BYTES = 48 * 2**20
 class Reader:
     """Over a bare socket; counts the frames until the turn has ended."""
 
-    server: ServerProcess
+    port: int
+    token: str
     path: str
     ids: list[bytes] = field(default_factory=list[bytes])
     writer: asyncio.StreamWriter | None = None
 
     async def connect(self) -> asyncio.StreamReader:
-        reader, self.writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+        reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         head = (
-            f"GET {self.path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {self.server.token}\r\n"
+            f"GET {self.path} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {self.token}\r\n"
             "Accept: text/event-stream\r\n\r\n"
         )
         self.writer.write(head.encode())
@@ -42,20 +44,26 @@ class Reader:
                 break
         self.leave()
 
+    def stop_reading(self) -> None:
+        assert self.writer is not None
+        cast(asyncio.Transport, self.writer.transport).pause_reading()
+
     def leave(self) -> None:
         assert self.writer is not None
         self.writer.transport.abort()
 
 
-async def a_thousand(server: ServerProcess, client: httpx2.AsyncClient) -> None:
+async def a_thousand(server: ServingProcess, client: httpx2.AsyncClient) -> None:
     """Connect, be told a whole turn, leave; one more connects and never reads."""
     path = f"/v1/sessions/{(await client.post('/v1/sessions', json={})).json()['id']}"
-    readers = [Reader(server, f"{path}/events") for _ in range(READERS)]
+    port, token = server.port, server.place.token
+    readers = [Reader(port, token, f"{path}/events") for _ in range(READERS)]
     streams: list[asyncio.StreamReader] = []
     for at in range(0, READERS, TOGETHER):
         streams += await asyncio.gather(*(each.connect() for each in readers[at : at + TOGETHER]))
-    stuck = Reader(server, f"{path}/events")
-    (await stuck.connect())._transport.pause_reading()  # type: ignore[attr-defined] # pyright: ignore
+    stuck = Reader(port, token, f"{path}/events")
+    await stuck.connect()
+    stuck.stop_reading()
     await client.post(f"{path}/messages", json={"text": "speak"})
     await asyncio.gather(*(each.follow(stream) for each, stream in zip(readers, streams, strict=True)))
     assert len(readers[0].ids) > 20
@@ -72,17 +80,13 @@ async def until_all_have_left(client: httpx2.AsyncClient) -> None:
 @pytest.mark.timeout(180)
 async def test_a_thousand_readers_and_one_that_never_reads(tmp_path: Path) -> None:
     """E4, E5, P8: all are told everything; memory is flat after they have left, however often they come."""
-    server = ServerProcess("tests.support.speaking_app:app", tmp_path / "speaking.db")
-    await server.start()
-    try:
+    with ServingProcess(tmp_path, app="tests.support.speaking_app:app") as server:
         async with server.client() as client:
             await a_thousand(server, client)
             await until_all_have_left(client)
-            process = psutil.Process(server.pid)
+            process = psutil.Process(server.process.pid)
             before = process.memory_info().rss
             await a_thousand(server, client)
             await until_all_have_left(client)
             assert process.memory_info().rss - before < SPARE_BYTES
             assert process.num_fds() < 100
-    finally:
-        await server.stop()

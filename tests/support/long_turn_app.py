@@ -1,6 +1,5 @@
 """An app whose turn makes about five thousand events, and goes on from its history after a crash."""
 
-import os
 from datetime import timedelta
 
 from pydantic_ai import Agent, Tool
@@ -28,7 +27,7 @@ def reply(messages: list[ModelMessage]) -> Step:
 
 app = Outlast(
     Agent(ScriptedModel(reply), tools=[Tool(measure, metadata=hints(read_only=True))], name="long"),
-    database=os.environ.get("OUTLAST_TEST_DATABASE", "long.db"),
+    database="long.db",
     settings=Settings(
         durability="normal",
         coalesce=timedelta(milliseconds=5),

@@ -1,5 +1,6 @@
 """`outlast serve` as a process of its own, and the command beside it, in one folder."""
 
+import codecs
 import os
 import signal
 import subprocess
@@ -9,9 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
+from urllib.parse import urlsplit
+
+import httpx2
 
 from outlast.cli.server_file import ServerFile, ServerPlace
 
+ROOT = Path(__file__).parents[2]
 OUTLAST = Path(sys.executable).with_name("outlast")
 PATIENCE = 60.0
 
@@ -63,9 +68,10 @@ class Program:
         self.ended()
 
     def _read(self, name: str, pipe: IO[str]) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")()
         while data := os.read(pipe.fileno(), 65_536):
             with self._changed:
-                setattr(self, name, getattr(self, name) + data.decode())
+                setattr(self, name, getattr(self, name) + decoder.decode(data))
                 self._changed.notify_all()
         with self._changed:
             self._changed.notify_all()
@@ -85,10 +91,14 @@ class Program:
 
 
 class ServingProcess(Program):
-    """A server for `app.py` of a folder, on a free port. It can be reached once it is entered."""
+    """A server that works in a folder, for its `app.py` or a `module:name` of this project. Killed on leaving.
 
-    def __init__(self, folder: Path, *options: str, app: str = "app.py") -> None:
-        super().__init__(folder, "serve", app, "--port", "0", *options, OUTLAST_LOG_LEVEL="warning")
+    It can be reached once it is entered, on a free port unless one is given.
+    """
+
+    def __init__(self, folder: Path, *options: str, app: str = "app.py", port: int = 0) -> None:
+        arguments = ("serve", app, "--port", str(port), *options)
+        super().__init__(folder, *arguments, OUTLAST_LOG_LEVEL="warning", PYTHONPATH=str(ROOT))
         self.folder = folder
 
     def __enter__(self) -> Self:
@@ -105,6 +115,16 @@ class ServingProcess(Program):
         place = ServerFile(path).read()
         assert place is not None
         return place
+
+    @property
+    def port(self) -> int:
+        port = urlsplit(self.place.url).port
+        assert port is not None
+        return port
+
+    def client(self) -> httpx2.AsyncClient:
+        place = self.place
+        return httpx2.AsyncClient(base_url=place.url, headers={"Authorization": f"Bearer {place.token}"}, timeout=60)
 
     def stop(self) -> None:
         self.interrupt()

@@ -1,7 +1,5 @@
 """An app whose agent speaks for a little while, in many pieces."""
 
-import os
-
 from pydantic_ai import Agent
 
 from outlast import Outlast, Settings
@@ -9,6 +7,6 @@ from outlast.testing import ScriptedModel, text
 
 app = Outlast(
     Agent(ScriptedModel(lambda messages: [text("word " * 200, chunk=20, pause=0.02)]), name="speaker"),
-    database=os.environ.get("OUTLAST_TEST_DATABASE", "speaking.db"),
+    database="speaking.db",
     settings=Settings(durability="normal", max_requests_per_minute=10**6),
 )

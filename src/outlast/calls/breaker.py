@@ -1,7 +1,7 @@
 """The circuit breaker: the same failing call three times in a row is enough."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_core import from_json, to_json
@@ -63,7 +63,8 @@ def _canonical(args: Any) -> str:
 
 def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _sorted(value[name]) for name in sorted(value)}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        fields = cast(dict[str, Any], value)
+        return {name: _sorted(fields[name]) for name in sorted(fields)}
     if isinstance(value, list):
-        return [_sorted(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_sorted(each) for each in cast(list[Any], value)]
     return value
