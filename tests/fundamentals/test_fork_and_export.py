@@ -1,6 +1,7 @@
 """Going on from a history elsewhere: forks, and sessions as JSON documents."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,7 +136,10 @@ async def test_an_exported_session_can_be_imported(runtime: Runtime) -> None:
         copy = await bob.import_(document, idempotency_key="k")
         assert (await bob.import_(document, idempotency_key="k")).id == copy.id
         assert (copy.title, copy.metadata, copy.owner_id) == ("River", {"a": [1]}, "bob")
-        assert await copy.history() == await session.history()
+        assert await copy.history() == [
+            replace(each, model_id=None) if isinstance(each, ModelResponse) else each
+            for each in await session.history()
+        ]
         assert (await copy.ask("More.")).text == "Again."
         check_history(await copy.history())
         (created,) = await events_of(copy, "session.created")
@@ -189,7 +193,7 @@ def response_of(*call_ids: str) -> dict[str, Any]:
         ({"format": export.FORMAT}, "no list of messages"),
         ({"format": export.FORMAT, "messages": [7]}, "messages[0] is not an object"),
         ({"format": export.FORMAT, "messages": [{"message": {"kind": "request"}}]}, "messages[0].message"),
-        ({"format": export.FORMAT, "messages": [], "x": "\ud800"}, "cannot be written as JSON"),
+        ({"format": export.FORMAT, "messages": [], "x": "\ud800"}, "The document is not JSON"),
         ({"format": export.FORMAT, "messages": [], "session": 7}, "session is not an object"),
         ({"format": export.FORMAT, "messages": [], "session": {"title": 7}}, "session.title is not text"),
         ({"format": export.FORMAT, "messages": [], "session": {"metadata": {"a": "\x00"}}}, "NUL"),

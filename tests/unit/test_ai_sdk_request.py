@@ -66,6 +66,7 @@ def test_an_answer_that_is_to_be_made_again_is_not_in_the_list() -> None:
         (body(text("Go."), role="assistant"), "must be the user's"),
         (body(file("https://example.org/a.png")), "data: URL"),
         (body(file("data:text/plain;base64,a")), "base64"),
+        (body(file("data:text/plain;base64,é")), "base64"),
         (body(file("data:text/plain")), "comma"),
     ],
 )

@@ -5,7 +5,6 @@ answered must be the user's, and its id is the idempotency key: the same message
 """
 
 import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -106,7 +105,7 @@ def _file(part: _Part) -> Attachment:
     media_type, *options = head.split(";")
     try:
         data = base64.b64decode(body, validate=True) if "base64" in options else unquote_to_bytes(body)
-    except binascii.Error as exc:
+    except ValueError as exc:
         raise InvalidInput("The data: URL of a file is not valid base64.") from exc
     if not comma:
         raise InvalidInput("The data: URL of a file has no comma before its data.")

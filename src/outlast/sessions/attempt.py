@@ -343,7 +343,24 @@ class Attempt:
         """What this attempt wanted to write cannot be written: fail the turn from what is committed, or it hangs."""
         await self._log.discard()
         self._run = None
-        await self._failed(self._describe(exc))
+        try:
+            await self._failed(self._describe(exc))
+        except (AttemptLost, StoreUnavailable):
+            raise
+        except Exception as again:
+            await self._end_unread(self._describe(again))
+
+    async def _end_unread(self, why: failure.Failure) -> None:
+        """History itself cannot be read: end the turn without it. Held, or what waits would start the next one."""
+        fence = self.claim.fence
+        data = {**why.data, "usage": self.claim.turn.usage}
+
+        def end(unit: Unit) -> None:
+            turn.hold(unit, unit.lock(fence.session_id), "unreadable")
+            turn.end(unit, self.claim, TurnState.FAILED, data, values={}, limits=self._shop.policy.turns)
+
+        await self._log.discard()
+        await self._log.commit("turn.end", end)
 
     def _describe(self, exc: BaseException) -> failure.Failure:
         return failure.describe(exc, self.claim.fence.turn_id, self._shop.secrets)

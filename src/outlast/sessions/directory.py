@@ -112,6 +112,8 @@ class Sessions:
         for value in (metadata or {}).values():
             if not isinstance(value, str | int | float | bool | None):
                 raise InvalidInput("Metadata is filtered by text, numbers, booleans and null only.")
+            if isinstance(value, int) and abs(value) >= 2**63:
+                raise InvalidInput("Metadata is filtered by numbers of at most 64 bits.")
         profile.check_metadata(metadata or {})
         if search is not None:
             profile.check_name(search, "search", most=profile.MAX_TITLE)
@@ -161,7 +163,8 @@ class Sessions:
     async def import_(self, document: Mapping[str, Any], *, idempotency_key: str | None = None) -> Session:
         """A new session of this owner from the messages of an exported one. Its turns and tasks are not made again.
 
-        An agent or a model that is not known here is replaced by the default.
+        An agent or a model that is not known here is replaced by the default. What only a server may say is left out:
+        system prompts, files by reference, tags of the runtime. The agent's own system prompt is sent instead.
         """
         given = export.read(document)
         agent = given.agent if given.agent is not None and given.agent in self._agents else self._agents[0]
@@ -174,16 +177,20 @@ class Sessions:
         self, new: NewSession, said: Sequence[ModelMessage], key: Key | None, *, source: SessionId | None = None
     ) -> Session:
         session_id = ids.session_id()
-        bodies = [(each.kind, await encode(self._services.files, session_id, each)) for each in said]
-        results = [] if source is None else await copied_results(self._services, source, session_id, said)
+        try:
+            bodies = [(each.kind, await encode(self._services.files, session_id, each)) for each in said]
+            results = [] if source is None else await copied_results(self._services, source, session_id, said)
 
-        def make(unit: Unit) -> SessionId:
-            made = creation.make(unit, session_id, new, bodies, owner_id=self._owner_id, key=key)
-            for each in results if made == session_id else ():
-                outputs.keep_result(unit, made, each.call_id, file=each.file, characters=each.characters)
-            return made
+            def make(unit: Unit) -> SessionId:
+                made = creation.make(unit, session_id, new, bodies, owner_id=self._owner_id, key=key)
+                for each in results if made == session_id else ():
+                    outputs.keep_result(unit, made, each.call_id, file=each.file, characters=each.characters)
+                return made
 
-        made = await self._services.database.transaction(make, name="create")
+            made = await self._services.database.transaction(make, name="create")
+        except Exception:
+            await self._services.files.remove_all(session_id)
+            raise
         if made != session_id:
             await self._services.files.remove_all(session_id)
         return await self.get(made)

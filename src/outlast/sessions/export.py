@@ -1,13 +1,24 @@
 """A session as one JSON document, and back: what was said, and what is known of its turns and tasks."""
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import sqlalchemy as sa
 from pydantic import ValidationError
-from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    TextContent,
+    ToolReturnPart,
+    UserContent,
+    UserPromptPart,
+    sanitize_messages,
+)
+from pydantic_core import from_json, to_jsonable_python
 
 from outlast.errors import InvalidInput
 from outlast.ids import SessionId
@@ -17,6 +28,8 @@ from outlast.store import messages, tasks, turns
 from outlast.store.messages import MessageRow
 from outlast.store.sessions import SessionRow
 from outlast.store.spill import Room, unpack_within
+from outlast.tools.escape import escape
+from outlast.tools.outcomes import normalise
 
 FORMAT = "outlast.session/1"
 MAX_MESSAGES = 20_000
@@ -101,10 +114,7 @@ class Document:
 def read(document: Any) -> Document:
     """Check a document that came from anywhere; says what is wrong with it and where."""
     fields = _object(document, "The document")
-    try:
-        to_json(fields)
-    except (PydanticSerializationError, ValueError) as exc:
-        raise InvalidInput(f"The document cannot be written as JSON: {exc}.") from exc
+    profile.check_json(fields, "document")
     if fields.get("format") != FORMAT:
         raise InvalidInput(f"The document's format is {fields.get('format')!r}: only {FORMAT!r} is known.")
     about = _object(fields.get("session", {}), "session")
@@ -122,9 +132,7 @@ def read(document: Any) -> Document:
     if title is not None:
         profile.check_name(title, "title", most=profile.MAX_TITLE)
     profile.check_metadata(metadata)
-    return Document(
-        _text(about, "id"), title, _text(about, "agent"), _text(about, "model"), metadata, [each for _, each in said]
-    )
+    return Document(_text(about, "id"), title, _text(about, "agent"), _text(about, "model"), metadata, _harmless(said))
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:
@@ -147,6 +155,39 @@ def _message(value: Any, at: int) -> ModelMessage:
         first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise InvalidInput(f"messages[{at}].message is not a message: {where}: {first['msg']}.") from exc
+
+
+def _harmless(said: Sequence[tuple[int, ModelMessage]]) -> list[ModelMessage]:
+    """Without what only this server may say, or what it would be asked to fetch with its own rights.
+
+    A document is text of its owner: no system prompts, no files of providers or of this network, none of our tags.
+    """
+    asked = [message for _, message in said]
+    calls = [call.tool_call_id for each in asked if isinstance(each, ModelResponse) for call in history.calls_of(each)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        kept = sanitize_messages(asked, resolved_tool_call_ids=calls)
+    return [
+        replace(each, parts=[*map(_plain, each.parts)]) if isinstance(each, ModelRequest) else each for each in kept
+    ]
+
+
+def _plain(part: ModelRequestPart) -> ModelRequestPart:
+    match part:
+        case UserPromptPart(content=str(text)):
+            return replace(part, content=escape(text))
+        case UserPromptPart():
+            return replace(part, content=[_plain_content(each) for each in part.content])
+        case ToolReturnPart():
+            return replace(part, content=normalise(part.content))
+        case _:
+            return part
+
+
+def _plain_content(content: UserContent) -> UserContent:
+    if isinstance(content, TextContent):
+        return replace(content, content=escape(content.content))
+    return escape(content) if isinstance(content, str) else content
 
 
 def _check_answers(said: Sequence[tuple[int, ModelMessage]]) -> None:

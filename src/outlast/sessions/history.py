@@ -39,6 +39,8 @@ def _part_type() -> TypeAdapter[ToolReturnPart]:
 
 _PAGE = 200
 _SHOWN = 1024 * 1024
+_MAYBE_TOO_DEEP = 150
+"""JSON with fewer brackets is read back whatever its form; with more, one must try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,11 @@ async def stored(files: FileStore, row: messages.MessageRow) -> StoredMessage:
 
 
 async def encode(files: FileStore, session_id: SessionId, message: ModelMessage) -> str:
-    return await pack(files, session_id, message_type().dump_json(message))
+    """Raises for what could not be read back: a row like that would end every turn after it."""
+    body = message_type().dump_json(message)
+    if body.count(b"{") + body.count(b"[") > _MAYBE_TOO_DEEP:
+        from_json(body)
+    return await pack(files, session_id, body)
 
 
 def encode_small(message: ModelMessage) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import ReinjectSystemPrompt
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import (
     FunctionToolCallEvent,
@@ -123,7 +124,8 @@ class TurnRun:
                     deps=deps,
                     model=model,
                     usage_limits=UsageLimits(request_limit=None),
-                    capabilities=[self.hook, model_hook],
+                    # A history from elsewhere comes without the agent's own system prompt.
+                    capabilities=[ReinjectSystemPrompt(), self.hook, model_hook],
                 ) as running:
                     # With open calls pydantic-ai begins at their response, which is stored already.
                     is_replay = committed is not None or bool(history.open_calls(given))

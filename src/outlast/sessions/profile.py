@@ -19,6 +19,9 @@ MAX_METADATA = 16 * 1024
 MAX_NAME = 200
 """Characters of an external id or an idempotency key."""
 
+_ROOM = 100
+"""Levels that are left for what stands around a value, such as an event: readers take 200 in all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -50,14 +53,21 @@ def check_name(text: str, what: str, *, most: int = MAX_NAME) -> None:
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
-    try:
-        encoded = to_json(metadata)
-    except (PydanticSerializationError, ValueError) as exc:
-        raise InvalidInput(f"The metadata is not JSON: {exc}.") from exc
+    encoded = check_json(metadata, "metadata")
     if len(encoded) > MAX_METADATA:
         raise InvalidInput(f"The metadata has {len(encoded)} bytes as JSON; at most {MAX_METADATA} are taken.")
     if b"\\u0000" in encoded:
         raise InvalidInput("The metadata holds a NUL character: remove it.")
+
+
+def check_json(value: Any, what: str) -> bytes:
+    """Refuse what could be written but not read back, or only here; gives it as JSON."""
+    try:
+        encoded = to_json(value)
+        from_json(b"[" * _ROOM + encoded + b"]" * _ROOM, allow_inf_nan=False)
+    except (PydanticSerializationError, ValueError) as exc:
+        raise InvalidInput(f"The {what} is not JSON, or nested too deeply: {exc}.") from exc
+    return encoded
 
 
 def change(unit: Unit, session_id: SessionId, profile: Profile, *, owner_id: str) -> None:

@@ -139,19 +139,24 @@ class Session:
         body = await body_of(self._services.files, self.id, context=context, files=files, model=model)
         if carrier := trace.carrier():
             body[trace.KEY] = carrier
-        accepted = await self._database.transaction(
-            lambda unit: inbox.accept(
-                unit,
-                self.id,
-                text,
-                owner_id=self.owner_id,
-                mode=Mode(when_busy),
-                body=body,
-                idempotency_key=idempotency_key,
-                limits=self._services.limits,
-            ),
-            name="accept",
-        )
+        try:
+            accepted = await self._database.transaction(
+                lambda unit: inbox.accept(
+                    unit,
+                    self.id,
+                    text,
+                    owner_id=self.owner_id,
+                    mode=Mode(when_busy),
+                    body=body,
+                    idempotency_key=idempotency_key,
+                    limits=self._services.limits,
+                ),
+                name="accept",
+            )
+        except NotFound:
+            # Deleted, perhaps just now: then nobody else removes the files that came with this message.
+            await self._services.files.remove_all(self.id)
+            raise
         return Sent(self._services, self.id, self.agent, accepted)
 
     async def ask(self, text: str, *, wait: float | None = None, **options: Any) -> Outcome:

@@ -35,6 +35,9 @@ PASSED_ON = (
 )
 """What pydantic-ai itself turns into an answer for the model."""
 
+DEPTH = 100
+"""Levels of lists and objects in a value: what reads it back takes 200, with all that stands around it."""
+
 MAY_HAVE_RUN = (
     "This call was running when its process ended. It may or may not have taken effect, and it was not run "
     "again. Check before you repeat it."
@@ -46,8 +49,10 @@ NEVER_CONFIRMED = (
 )
 
 
-def normalise(value: Any) -> Any:
+def normalise(value: Any, room: int = DEPTH) -> Any:
     """A tool's value as JSON (files and images stay what they are), so that live and stored history agree."""
+    if room < 0:
+        raise ValueError(f"The value is nested in more than {DEPTH} levels.")
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
@@ -55,16 +60,16 @@ def normalise(value: Any) -> Any:
     if isinstance(value, ToolReturn):
         returned = cast(ToolReturn[Any], value)
         return replace(
-            returned, return_value=normalise(returned.return_value), content=_clean_content(returned.content)
+            returned, return_value=normalise(returned.return_value, room), content=_clean_content(returned.content)
         )
     if isinstance(value, BinaryContent | FileUrl):
         return value
     if isinstance(value, list | tuple):
-        return [normalise(each) for each in cast(list[Any], value)]
+        return [normalise(each, room - 1) for each in cast(list[Any], value)]
     if isinstance(value, dict):
-        return {_key(name): normalise(each) for name, each in cast(dict[Any, Any], value).items()}
+        return {_key(name): normalise(each, room - 1) for name, each in cast(dict[Any, Any], value).items()}
     plain = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
-    return normalise(plain) if isinstance(plain, str | list | dict) else plain
+    return normalise(plain, room) if isinstance(plain, str | list | dict) else plain
 
 
 def _key(name: Any) -> str:

@@ -11,6 +11,7 @@ from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import InputId
 from outlast.sessions.session import Sent, Session
+from outlast.store.inputs import InputState
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, InputAnswer, InputChange, MessageBody, StoredMessage
 
@@ -87,10 +88,11 @@ async def _answer(
 ) -> AsyncIterator[bytes]:
     """The acceptance, then the log until the turn that was given this message has ended."""
     yield sse.control_frame({"type": "accepted", **accepted.model_dump()})
-    after = session.last_event
+    after, is_over = session.last_event, sent.input.state is InputState.REMOVED
     turn_id = sent.input.turn_id
     if sent.is_repeat and turn_id is not None:
-        after = await session.turn(turn_id).begins_after()
+        turn = session.turn(turn_id)
+        after, is_over = await turn.begins_after(), (await turn.lead()).is_over
 
     def is_end(event: Event) -> bool:
         nonlocal turn_id
@@ -99,5 +101,7 @@ async def _answer(
         is_removed = event.type == EventType.INPUT_REMOVED and event.data["input_id"] == sent.input.id
         return is_removed or (event.is_terminal and turn_id is not None and event.turn_id == turn_id)
 
-    async for each in sse.log_frames(session.events(after=after), cache=cache, until=is_end):
+    # What is over is told as far as it is kept: there is nothing to wait for.
+    stream = session.events(after=after, follow=not is_over)
+    async for each in sse.log_frames(stream, cache=cache, until=is_end):
         yield each
