@@ -9,7 +9,7 @@ from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, Too
 
 import outlast as public
 from outlast.errors import IdempotencyMismatch, InvalidInput, NotFound
-from outlast.sessions import export
+from outlast.sessions import export, history
 from outlast.testing import call, last_user_text
 from tests.support.background import BUDGET, parked
 from tests.support.checkpoint import Checkpoint
@@ -234,10 +234,7 @@ async def test_open_calls_of_a_document_are_told_truthfully(runtime: Runtime) ->
     async with runtime(scripted("Not sure.")) as outlast:
         document = {
             "format": export.FORMAT,
-            "messages": [
-                {"message": json.loads(export._MESSAGE.dump_json(each))}  # pyright: ignore[reportPrivateUsage]
-                for each in said
-            ],
+            "messages": [{"message": json.loads(history.message_type().dump_json(each))} for each in said],
         }
         session = await outlast.sessions.import_(document)
         assert (await session.ask("Did it?")).text == "Not sure."
