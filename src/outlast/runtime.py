@@ -174,6 +174,11 @@ class Outlast(Generic[DepsT, OutputT]):
         return opening.sqlite_path(self._url)
 
     @property
+    def is_embedded(self) -> bool:
+        """One process and a SQLite file; else PostgreSQL, and as many processes as there are."""
+        return self._url.get_backend_name() == "sqlite"
+
+    @property
     def is_running(self) -> bool:
         return self._services is not None
 
@@ -195,7 +200,7 @@ class Outlast(Generic[DepsT, OutputT]):
             await stack.aclose()
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        database, signals = await (self._open_file(stack) if self._is_embedded else self._open_server(stack))
+        database, signals = await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
         files = FileStore(self.settings.files or f"{self.path}.files")
         outbox = EngineOutbox(signals)
         outbox.listeners = self._listeners
@@ -220,10 +225,6 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.push_async_callback(self._services.deletions.close)
         await self._services.deletions.start()
 
-    @property
-    def _is_embedded(self) -> bool:
-        return self._url.get_backend_name() == "sqlite"
-
     async def _open_file(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
         if not self.settings.run_work:
             raise InvalidInput("A SQLite file has one process, and that one runs the work. Use PostgreSQL for more.")
@@ -245,7 +246,7 @@ class Outlast(Generic[DepsT, OutputT]):
 
     def _engine(self, worker: Worker) -> EmbeddedEngine | AcceptingEngine:
         limits, most, drain = self._limits(), self.settings.max_turns_per_worker, self.settings.drain.total_seconds()
-        if self._is_embedded:
+        if self.is_embedded:
             return EmbeddedEngine(worker, clock=self._clock, limits=limits, max_running=most, drain_seconds=drain)
         if not self.settings.run_work:
             return AcceptingEngine()

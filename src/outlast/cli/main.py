@@ -17,6 +17,7 @@ from outlast.cli.doctor import doctor
 from outlast.cli.serve import serve
 from outlast.cli.talk import attach, send, stop
 from outlast.cli.tasks import cancel, logs, ps, settle, wait
+from outlast.cli.worker import worker
 
 app = typer.Typer(
     name="outlast",
@@ -44,7 +45,7 @@ def outlast(
     """A runtime for AI agents whose work takes longer than a request."""
 
 
-for verb in (serve, chat, demo):
+for verb in (serve, worker, chat, demo):
     app.command(rich_help_panel=HERE)(verb)
 app.add_typer(database.app, name="db", rich_help_panel=HERE)
 for verb in (send, attach, stop, ps, logs, wait, cancel, settle, usage, doctor, pause, resume):

@@ -14,12 +14,18 @@ def serve(
     database: Annotated[
         str | None, typer.Option("--database", "-d", help="Where to keep everything, if the file has only an Agent.")
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Run the work in so many processes beside this one (PostgreSQL).")
+    ] = None,
+    run_work: Annotated[
+        bool, typer.Option("--worker/--no-worker", help="Whether this process runs work, or only accepts it.")
+    ] = True,
     reload: Annotated[bool, typer.Option("--reload", help="Start again when a Python file changes; turns go on.")] = (
         False
     ),
 ) -> None:
     """Serve an agent over HTTP: sessions, streams, background tasks."""
-    from outlast.cli.server import serve_again, serve_app
+    from outlast.cli.server import Roles, serve_again, serve_app
 
     begin = serve_again if reload else serve_app
-    begin(app, host=host, port=port, database=database)
+    begin(app, host=host, port=port, database=database, roles=Roles(run_work and not workers, workers or 0))

@@ -7,7 +7,8 @@ import signal
 import socket
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -17,6 +18,7 @@ from rich.console import Console
 from outlast.api.app import create_app
 from outlast.api.auth import Principal
 from outlast.cli.app_file import AnyOutlast, load_app
+from outlast.cli.crew import Crew
 from outlast.cli.server_file import ServerFile
 from outlast.errors import OutlastError
 from outlast.observe import logs
@@ -82,7 +84,15 @@ class Server(uvicorn.Server):
         return token
 
 
-def serve_app(app: str, *, host: str, port: int, database: str | None) -> None:
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What a server does beside answering: run work itself, keep processes that do, or neither."""
+
+    run_work: bool = True
+    workers: int = 0
+
+
+def serve_app(app: str, *, host: str, port: int, database: str | None, roles: Roles) -> None:
     """Serve what a file or module has."""
     console = Console(stderr=True)
     try:
@@ -90,10 +100,22 @@ def serve_app(app: str, *, host: str, port: int, database: str | None) -> None:
     except OutlastError as exc:
         console.print(exc.message, style="red", markup=False)
         raise typer.Exit(2) from exc
-    run(outlast, host=host, port=port, console=console)
+    if not roles.run_work:
+        outlast.settings = outlast.settings.model_copy(update={"run_work": False})
+    leave_seconds = outlast.settings.drain.total_seconds() * 2 + _GRACE_SECONDS
+    crew = Crew(app, roles.workers, database=database, leave_seconds=leave_seconds) if roles.workers else None
+    run(outlast, host=host, port=port, console=console, crew=crew)
 
 
-def run(outlast: AnyOutlast, *, host: str, port: int, console: Console, advice: Sequence[str] = (WHAT_TO_TRY,)) -> None:
+def run(
+    outlast: AnyOutlast,
+    *,
+    host: str,
+    port: int,
+    console: Console,
+    advice: Sequence[str] = (WHAT_TO_TRY,),
+    crew: Crew | None = None,
+) -> None:
     """Serve until SIGINT or SIGTERM; turns are handed over, not lost. `advice` is said when it can be reached."""
     logs.configure(level=outlast.settings.log_level)
     if host not in _LOCAL:
@@ -112,7 +134,7 @@ def run(outlast: AnyOutlast, *, host: str, port: int, console: Console, advice: 
 
     async def serve_it() -> None:
         try:
-            async with outlast:
+            async with outlast, crew or nullcontext():
                 await server.serve(sockets=[listening])
         except OutlastError as exc:
             failure.append(exc)
@@ -139,7 +161,7 @@ def _listen(host: str, port: int, console: Console) -> socket.socket:
     return listening
 
 
-def serve_again(app: str, *, host: str, port: int, database: str | None) -> None:
+def serve_again(app: str, *, host: str, port: int, database: str | None, roles: Roles) -> None:
     """A new process after each change of a Python file, at the same address; the old one hands its turns over first."""
     from watchfiles import PythonFilter, run_process
 
@@ -147,6 +169,7 @@ def serve_again(app: str, *, host: str, port: int, database: str | None) -> None
         with closing(_listen(host, 0, Console(stderr=True))) as found:
             port = found.getsockname()[1]
     given = [f"--host={host}", f"--port={port}", *([] if database is None else [f"--database={database}"])]
+    given += [f"--workers={roles.workers}"] if roles.workers else ["--worker" if roles.run_work else "--no-worker"]
     command = shlex.join([sys.executable, "-m", "outlast", "serve", app, *given])
     place = Path(app.partition(":")[0])
     folder = (place.parent if place.suffix == ".py" else Path()).resolve()

@@ -1,0 +1,23 @@
+"""`outlast worker`: a process that runs what servers accept."""
+
+from typing import Annotated
+
+import typer
+
+
+def worker(
+    app: Annotated[str, typer.Argument(help="The agent: app.py, app.py:name, package.module or package.module:name.")],
+    database: Annotated[
+        str | None, typer.Option("--database", "-d", help="A postgresql:// URL, if the file has only an Agent.")
+    ] = None,
+    leave_with_parent: Annotated[
+        bool, typer.Option("--leave-with-parent", hidden=True, help="Leave when standard input ends.")
+    ] = False,
+) -> None:
+    """Run the work of an agent that servers on the same PostgreSQL accept. Start as many as you like.
+
+    SIGTERM lets turns reach a boundary and hands them over to the other workers.
+    """
+    from outlast.cli.worker_process import run
+
+    run(app, database=database, leave_with_parent=leave_with_parent)

@@ -1,0 +1,54 @@
+"""A worker process: it runs turns and tasks until it is told to leave, and hands them over when it does."""
+
+import asyncio
+import signal
+import sys
+
+import typer
+from rich.console import Console
+
+from outlast.cli.app_file import AnyOutlast, load_app
+from outlast.errors import OutlastError
+from outlast.observe import logs
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run(app: str, *, database: str | None, leave_with_parent: bool) -> None:
+    console = Console(stderr=True)
+    try:
+        outlast = load_app(app, database=database)
+    except OutlastError as exc:
+        console.print(exc.message, style="red", markup=False)
+        raise typer.Exit(2) from exc
+    if outlast.is_embedded:
+        message = "A worker needs PostgreSQL: a SQLite file has one process, and `outlast serve` runs its work."
+        console.print(message, style="red", markup=False)
+        raise typer.Exit(2)
+    outlast.settings = outlast.settings.model_copy(update={"run_work": True})
+    logs.configure(level=outlast.settings.log_level)
+    try:
+        asyncio.run(_work(outlast, console, leave_with_parent=leave_with_parent))
+    except OutlastError as exc:
+        console.print(exc.message, style="red", markup=False)
+        raise typer.Exit(1) from exc
+
+
+async def _work(outlast: AnyOutlast, console: Console, *, leave_with_parent: bool) -> None:
+    loop = asyncio.get_running_loop()
+    leave = asyncio.Event()
+
+    def told() -> None:
+        leave.set()
+        for each in _SIGNALS:
+            loop.remove_signal_handler(each)  # a second one insists
+
+    for each in _SIGNALS:
+        loop.add_signal_handler(each, told)
+    if leave_with_parent:
+        # Nobody writes to it: it is ready when whoever started this process is gone.
+        loop.add_reader(sys.stdin.fileno(), lambda: (loop.remove_reader(sys.stdin.fileno()), leave.set()))
+    async with outlast:
+        console.print(f"A worker for {', '.join(outlast.agents)} is ready.", markup=False)
+        await leave.wait()
+        console.print("Leaving: turns are handed over at their next boundary.")

@@ -1,0 +1,113 @@
+"""An app that several processes run on one PostgreSQL. What it does follows from its history, so any of them goes on.
+
+Its tools leave a line in a file each time they really begin, end or are cancelled, and wait for a file to appear.
+"""
+
+import asyncio
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import Agent, Tool
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+
+from outlast import Outlast, Settings, hints
+from outlast.testing import ScriptedModel, call, text
+from outlast.testing.step import Step
+
+STEPS = 10
+FOLDER = Path(os.environ.get("OUTLAST_TEST_FOLDER", "."))
+
+
+def effect(what: str) -> None:
+    with (FOLDER / "effects").open("a") as file:
+        file.write(f"{what} {os.getpid()}\n")
+
+
+async def _until(gate: str) -> None:
+    while not (FOLDER / gate).exists():  # noqa: ASYNC110 - another process opens it
+        await asyncio.sleep(0.02)
+
+
+async def _guarded(name: str) -> str:
+    effect(f"{name}.began")
+    try:
+        await _until("open")
+    except asyncio.CancelledError:
+        effect(f"{name}.cancelled")
+        raise
+    effect(f"{name}.ended")
+    return f"{name} done"
+
+
+async def survey() -> str:
+    """Changes the world: nobody may run it twice."""
+    return await _guarded("survey")
+
+
+async def probe() -> str:
+    """Only looks: it may be run again."""
+    return await _guarded("probe")
+
+
+async def block(seconds: float) -> str:
+    """What no tool should do: it stops the whole event loop."""
+    effect("block.began")
+    time.sleep(seconds)  # noqa: ASYNC251 - that is the point
+    return "blocked"
+
+
+async def glance(at: int) -> str:
+    return f"{at} metres"
+
+
+def _asked(messages: list[ModelMessage]) -> tuple[int, str]:
+    """Where the last request of a person or a wake stands, and what it says."""
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if isinstance(message, ModelRequest):
+            for part in message.parts:
+                if isinstance(part, UserPromptPart):
+                    return at, str(part.content)
+    return 0, ""
+
+
+def words(step: int) -> str:
+    return f"Step {step}: " + "the river goes on and on. " * 6
+
+
+def reply(messages: list[ModelMessage]) -> Step:
+    at, asked = _asked(messages)
+    answered = sum(isinstance(each, ModelResponse) for each in messages[at:])
+    if asked.startswith("talk"):
+        said = text(words(answered), chunk=3, pause=0.004)
+        return [said] if answered >= STEPS else [said, call("glance", at=answered)]
+    if asked.startswith(("survey", "probe", "block")):
+        tool, _, seconds = asked.partition(" ")
+        given: dict[str, Any] = {"seconds": float(seconds)} if seconds else {}
+        return [call(tool, **given)] if answered == 0 else ["It goes on."]
+    return ["Heard."]
+
+
+def make(database: str, **settings: Any) -> Outlast[Any, Any]:
+    tools = [
+        Tool(survey, metadata=hints(budget=0.1)),
+        Tool(probe, metadata=hints(budget=0.1, read_only=True)),
+        Tool(block, metadata=hints(budget=None)),
+        Tool(glance, metadata=hints(read_only=True)),
+    ]
+    chosen: dict[str, Any] = {
+        "coalesce": timedelta(milliseconds=5),
+        "wake_company": timedelta(0),
+        "drain": timedelta(seconds=1),
+        "files": str(FOLDER / "files"),
+        **settings,
+    }
+    return Outlast(
+        Agent(ScriptedModel(reply), tools=tools, name="shared"), database=database, settings=Settings(**chosen)
+    )
+
+
+app = make(os.environ.get("OUTLAST_TEST_DATABASE", "postgresql:///outlast"))
