@@ -67,7 +67,7 @@ LastEventId = Annotated[
     str | None, Header(alias="Last-Event-ID", max_length=2_000, description="Go on after this; wins over `after`.")
 ]
 Limit = Annotated[int, Query(ge=1, le=500)]
-Cursor = Annotated[str | None, Query(max_length=2_000, description="`next` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next` of the page before.")]
 
 
 def place_of(last_event_id: str) -> int:

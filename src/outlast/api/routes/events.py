@@ -11,7 +11,7 @@ from outlast.wire.event import EventAnswer, EventPage
 
 router = APIRouter(tags=["events"], responses=COMMON)
 
-Types = Annotated[str | None, Query(max_length=2_000, description="Only these types, separated by commas.")]
+Types = Annotated[str | None, Query(max_length=1_000, description="Only these types, separated by commas.")]
 
 
 @router.get("/sessions/{session_id}/events", response_model=EventPage, responses={**FOUND, **STREAM})

@@ -20,9 +20,9 @@ async def owner_events(
     request: Request,
     outlast: Runtime,
     caller: Caller,
-    after: Annotated[str | None, Query(max_length=8_000, description="The `id` of the last one seen.")] = None,
+    after: Annotated[str | None, Query(max_length=2_000, description="The `id` of the last one seen.")] = None,
     sessions: Annotated[
-        str | None, Query(max_length=8_000, description="Sessions of which everything is wanted, not only states.")
+        str | None, Query(max_length=1_000, description="Sessions of which everything is wanted, not only states.")
     ] = None,
     types: Types = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,

@@ -38,7 +38,7 @@ async def list_sessions(
     cursor: Cursor = None,
     search: Annotated[str | None, Query(max_length=500, description="In titles and messages.")] = None,
     metadata: Annotated[
-        str | None, Query(max_length=10_000, description="A JSON object: sessions whose metadata has these values.")
+        str | None, Query(max_length=2_000, description="A JSON object: sessions whose metadata has these values.")
     ] = None,
     archived: Annotated[bool | Literal["any"], Query(description="Only archived ones, none of them, or any.")] = False,
     external_id: Annotated[str | None, Query(max_length=500)] = None,
