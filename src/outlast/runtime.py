@@ -30,7 +30,6 @@ from outlast.owners import spending
 from outlast.owners.feed import OwnerStream
 from outlast.owners.keys import Keys
 from outlast.owners.spending import UsageReport
-from outlast.sessions.attempt import Workshop
 from outlast.sessions.delete import Deletions
 from outlast.sessions.directory import Sessions
 from outlast.sessions.host import AgentHost, DepsFactory
@@ -40,6 +39,7 @@ from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.services import Services
 from outlast.sessions.turn import TurnLimits
 from outlast.sessions.turn_calls import CallShop
+from outlast.sessions.workshop import Workshop
 from outlast.settings import Settings
 from outlast.store import opening, pauses
 from outlast.store.database import Database

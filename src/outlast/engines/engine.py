@@ -10,8 +10,9 @@ import structlog
 from outlast.errors import StoreUnavailable
 from outlast.ids import TaskId, TurnId, WorkerId, is_task
 from outlast.sessions import turn
-from outlast.sessions.attempt import Attempt, Cause, Workshop
+from outlast.sessions.attempt import Attempt, Cause
 from outlast.sessions.host import TurnContext
+from outlast.sessions.workshop import Workshop
 from outlast.store import events, turns
 from outlast.store.database import persistently
 from outlast.store.tasks import Task

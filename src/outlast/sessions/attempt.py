@@ -2,50 +2,38 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 import structlog
-from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model
-from pydantic_ai.toolsets import AbstractToolset
 from structlog.contextvars import bound_contextvars
 
 from outlast import trace
-from outlast.calls.call import CallThreads
 from outlast.calls.channel import CallChannel
 from outlast.calls.hook import Unconfirmed
 from outlast.errors import AttemptLost, StoreUnavailable
-from outlast.events.event import Event
-from outlast.events.outcome import Usage
-from outlast.events.signals import Signals, turn_topic
-from outlast.events.types import EventType
-from outlast.ids import TaskId, WorkerId
-from outlast.sessions import failure, history, turn
-from outlast.sessions.call_log import CallLog
+from outlast.events.signals import turn_topic
+from outlast.ids import TaskId
+from outlast.sessions import failure, turn
 from outlast.sessions.due import due_at_boundary
 from outlast.sessions.host import AgentHost, TurnContext
+from outlast.sessions.load import load
 from outlast.sessions.loop import HandOver, Step, TurnRun
-from outlast.sessions.policy import LoopPolicy
-from outlast.sessions.resume import OpenCallBook, read_book
 from outlast.sessions.settle import keep_partial, log_known_ends, settle
 from outlast.sessions.turn import Claim
-from outlast.sessions.turn_calls import CallShop, TurnCalls, bind_channel
+from outlast.sessions.turn_calls import bind_channel
 from outlast.sessions.turn_log import TurnLog
-from outlast.sessions.usage import usage_of
-from outlast.store import events, inputs, tasks, turns
-from outlast.store.database import Database, persistently
-from outlast.store.files import FileStore
+from outlast.sessions.workshop import Workshop
+from outlast.store import inputs, turns
+from outlast.store.database import persistently
 from outlast.store.inputs import Input, InputKind
-from outlast.store.spill import unpack_object
-from outlast.store.tasks import NewTask, Task, WakePolicy
+from outlast.store.tasks import NewTask, WakePolicy
 from outlast.store.turns import TurnState
 from outlast.store.unit import Unit
 from outlast.tasks import service
 from outlast.tasks.parked import Owned
-from outlast.tools.redact import Secrets
 
 T = TypeVar("T")
 log = structlog.get_logger("outlast.turns")
@@ -61,23 +49,6 @@ class Cause(StrEnum):
     INTERRUPT = "interrupt"
     SHUTDOWN = "shutdown"
     LOST = "lost"
-
-
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """What every attempt on a worker shares."""
-
-    database: Database
-    files: FileStore
-    signals: Signals
-    hosts: Mapping[str, AgentHost]
-    policy: LoopPolicy
-    secrets: Secrets
-    threads: CallThreads
-    calls: CallShop
-    control: AbstractToolset[Any]
-    instructions: str | None
-    worker_id: WorkerId
 
 
 class Attempt:
@@ -230,61 +201,7 @@ class Attempt:
         return None if name is None else host.models.get(name)
 
     async def _load(self) -> TurnRun:
-        claim, shop = self.claim, self._shop
-        fence = claim.fence
-        entries = await persistently(lambda: history.load(shop.database, shop.files, fence.session_id))
-        own_from = next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
-        messages = [each.message for each in entries]
-        book = OpenCallBook()
-        if history.open_calls(messages):
-            book = await self._read_book(messages, entries)
-        calls = TurnCalls(shop.calls, self._log, claim.agent, self._lease, press_after=shop.policy.steer_parks_after)
-        run = TurnRun(
-            claim=claim,
-            log=self._log,
-            policy=shop.policy,
-            threads=shop.threads,
-            calls=calls,
-            call_log=CallLog(self._log, calls),
-            control=shop.control,
-            instructions=shop.instructions,
-            messages=messages,
-            book=book,
-            own_from=own_from,
-            requests=claim.turn.requests,
-            has_begun=own_from < len(entries),
-            usage=_usage(messages[own_from:]),
-        )
-        await run.call_log.tell_parked(book)
-        return run
-
-    async def _read_book(self, messages: list[ModelMessage], entries: list[history.Entry]) -> OpenCallBook:
-        fence = self.claim.fence
-        at = max(index for index, message in enumerate(messages) if isinstance(message, ModelResponse))
-        types = (EventType.CALL_STARTED.value, EventType.CALL_ENDED.value)
-        entry = entries[at]
-
-        def read(connection: sa.Connection) -> list[Event]:
-            turn_id = entry.turn_id or fence.turn_id
-            return events.of_turn(connection, fence.session_id, turn_id, types, after=entry.event)
-
-        def parked(connection: sa.Connection) -> list[Task]:
-            found = [tasks.of_call(connection, fence.session_id, each.tool_call_id) for each in open_now]
-            return [each for each in found if each is not None]
-
-        open_now = history.open_calls(messages)
-        logged = await self._read(read)
-        whole = [
-            Event(
-                each.session_id,
-                each.number,
-                each.type,
-                each.at,
-                await persistently(lambda each=each: unpack_object(self._shop.files, each.data)),
-            )
-            for each in logged
-        ]
-        return read_book(messages, whole, await self._read(parked))
+        return await load(self._shop, self.claim, self._log, self._lease)
 
     async def _waiting(self) -> list[Input]:
         session_id = self.claim.fence.session_id
@@ -409,15 +326,6 @@ class Attempt:
         if hook is not None:
             for unconfirmed in hook.ends.unconfirmed.values():
                 self._shop.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, None), is_canceled=True)
-
-
-def _usage(own: Sequence[ModelMessage]) -> Usage:
-    """What the stored responses of a turn used: the row may be a response behind when a worker died."""
-    usage = Usage()
-    for message in own:
-        if isinstance(message, ModelResponse):
-            usage.add(usage_of(message))
-    return usage
 
 
 def _has_word(waiting: Sequence[Input]) -> bool:

@@ -1,0 +1,89 @@
+"""A claimed turn from what is committed of it: its history, its open calls, what it has used so far.
+
+Reading waits for a store that is unavailable; a turn does not fail for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sqlalchemy as sa
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from outlast.events.event import Event
+from outlast.events.outcome import Usage
+from outlast.events.types import EventType
+from outlast.sessions import history
+from outlast.sessions.call_log import CallLog
+from outlast.sessions.lease import DepsLease
+from outlast.sessions.loop import TurnRun
+from outlast.sessions.resume import OpenCallBook, read_book
+from outlast.sessions.turn import Claim, Fence
+from outlast.sessions.turn_calls import TurnCalls
+from outlast.sessions.turn_log import TurnLog
+from outlast.sessions.usage import usage_of
+from outlast.sessions.workshop import Workshop
+from outlast.store import events, tasks
+from outlast.store.database import persistently
+from outlast.store.spill import unpack_object
+from outlast.store.tasks import Task
+
+_OF_CALLS = (EventType.CALL_STARTED.value, EventType.CALL_ENDED.value)
+
+
+async def load(shop: Workshop, claim: Claim, log: TurnLog, lease: DepsLease) -> TurnRun:
+    """A run that goes on where the committed history ends; what every open call came to stands in its book."""
+    fence = claim.fence
+    entries = await persistently(lambda: history.load(shop.database, shop.files, fence.session_id))
+    own_from = next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
+    messages = [each.message for each in entries]
+    book = OpenCallBook()
+    if history.open_calls(messages):
+        book = await _book(shop, fence, messages, entries)
+    calls = TurnCalls(shop.calls, log, claim.agent, lease, press_after=shop.policy.steer_parks_after)
+    run = TurnRun(
+        claim=claim,
+        log=log,
+        policy=shop.policy,
+        threads=shop.threads,
+        calls=calls,
+        call_log=CallLog(log, calls),
+        control=shop.control,
+        instructions=shop.instructions,
+        messages=messages,
+        book=book,
+        own_from=own_from,
+        requests=claim.turn.requests,
+        has_begun=own_from < len(entries),
+        usage=_usage(messages[own_from:]),
+    )
+    await run.call_log.tell_parked(book)
+    return run
+
+
+async def _book(
+    shop: Workshop, fence: Fence, messages: list[ModelMessage], entries: Sequence[history.Entry]
+) -> OpenCallBook:
+    open_now = history.open_calls(messages)
+    entry = entries[max(at for at, message in enumerate(messages) if isinstance(message, ModelResponse))]
+
+    def read(connection: sa.Connection) -> tuple[list[Event], list[Task]]:
+        turn_id = entry.turn_id or fence.turn_id
+        logged = events.of_turn(connection, fence.session_id, turn_id, _OF_CALLS, after=entry.event)
+        parked = [tasks.of_call(connection, fence.session_id, each.tool_call_id) for each in open_now]
+        return logged, [each for each in parked if each is not None]
+
+    logged, parked = await persistently(lambda: shop.database.read(read))
+    whole = [
+        replace(each, data=await persistently(lambda each=each: unpack_object(shop.files, each.data)))
+        for each in logged
+    ]
+    return read_book(messages, whole, parked)
+
+
+def _usage(own: Sequence[ModelMessage]) -> Usage:
+    """What the stored responses of a turn used: the row may be a response behind when a worker died."""
+    usage = Usage()
+    for message in own:
+        if isinstance(message, ModelResponse):
+            usage.add(usage_of(message))
+    return usage

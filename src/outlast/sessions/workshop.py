@@ -1,0 +1,34 @@
+"""What every attempt on a worker shares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai.toolsets import AbstractToolset
+
+from outlast.calls.call import CallThreads
+from outlast.events.signals import Signals
+from outlast.ids import WorkerId
+from outlast.sessions.host import AgentHost
+from outlast.sessions.policy import LoopPolicy
+from outlast.sessions.turn_calls import CallShop
+from outlast.store.database import Database
+from outlast.store.files import FileStore
+from outlast.tools.redact import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """The parts of a worker that its attempts use. They outlive every attempt; whoever made them closes them."""
+
+    database: Database
+    files: FileStore
+    signals: Signals
+    hosts: Mapping[str, AgentHost]
+    policy: LoopPolicy
+    secrets: Secrets
+    threads: CallThreads
+    calls: CallShop
+    control: AbstractToolset[Any]
+    instructions: str | None
+    worker_id: WorkerId
