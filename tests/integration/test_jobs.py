@@ -1,5 +1,6 @@
 """Jobs and state in one commit: on PostgreSQL a turn is started by a job, and by nothing else."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import sqlalchemy as sa
 from pydantic_ai import Agent
 
 from outlast import Outlast, Settings
-from outlast.ids import SessionId
+from outlast.ids import SessionId, WorkerId
 from outlast.sessions import inbox
 from outlast.sessions.inbox import Limits
+from outlast.store.jobs import manager_of
 from outlast.store.unit import Unit, Work
 from outlast.testing import ScriptedModel, call, text
 from tests.support.runtime import FAST, event_types, events_of
@@ -92,3 +94,87 @@ async def test_a_job_that_comes_twice_starts_one_attempt(postgres_url: str, tmp_
         assert (outcome.text, second.text) == ("Once.", "Twice?")
         assert await jobs(outlast) == 3
         assert len(await events_of(session, "turn.started")) == 2
+
+
+async def test_one_owners_many_turns_do_not_keep_another_owner_waiting(postgres_url: str, tmp_path: Path) -> None:
+    """DESIGN 8: with one place left, the first turn of one owner comes before the third of another."""
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> str:
+        begun.set()
+        await may_end.wait()
+        return "held"
+
+    model = ScriptedModel([call("hold"), *(f"Answer {at}." for at in range(6))])
+    settings = Settings(files=str(tmp_path / "files"), **FAST, max_turns_per_worker=1)
+    agent = Agent(model, name="agent", tools=[hold])
+    async with Outlast(agent, database=postgres_url, settings=settings) as outlast:
+        many = [await outlast.owned_by("ada").create() for _ in range(4)]
+        single = await outlast.owned_by("bob").create()
+        turns = [await many[0].send("hello")]
+        await begun.wait()
+        turns += [await each.send("hello") for each in (*many[1:], single)]
+        may_end.set()
+        outcomes = [await each.outcome(wait=30) for each in turns]
+        assert [each.text for each in outcomes] == [f"Answer {at}." for at in (0, 2, 3, 4, 1)]
+
+
+async def test_a_worker_takes_only_what_it_has_the_agent_for(postgres_url: str, tmp_path: Path) -> None:
+    """DESIGN 8: what nobody has waits, and is not lost."""
+    folder = tmp_path / "files"
+
+    def named(name: str, answer: str, **settings: Any) -> Outlast[Any, Any]:
+        chosen = Settings(files=str(folder), **{**FAST, **settings})
+        return Outlast(Agent(ScriptedModel([answer]), name=name), database=postgres_url, settings=chosen)
+
+    async with named("river", "", run_work=False) as accepting:
+        session = await accepting.sessions.create()
+        turn = await session.send("hello")
+        async with named("sea", "I am the sea.") as other:
+            theirs = await other.sessions.create()
+            assert (await (await theirs.send("hello")).outcome(wait=30)).text == "I am the sea."
+        assert (await turn.outcome(wait=0)).state == "queued"
+        async with named("river", "I am the river."):
+            assert (await turn.outcome(wait=30)).text == "I am the river."
+
+
+async def test_a_turn_whose_job_is_gone_is_found(postgres_url: str, tmp_path: Path) -> None:
+    """P1: the queue's rows are hints; accepted work is in ours."""
+    async with accepting_only(postgres_url, tmp_path) as outlast:
+        session = await outlast.sessions.create()
+        turn = await session.send("hello")
+        await execute(outlast, "DELETE FROM outlast_pgqueuer")
+        async with runtime(postgres_url, tmp_path / "files", ScriptedModel(["Hello."])):
+            assert (await turn.outcome(wait=30)).text == "Hello."
+
+
+async def test_what_a_dead_worker_took_and_did_not_claim_is_taken_by_another(postgres_url: str, tmp_path: Path) -> None:
+    """DESIGN 8: whoever removes its row also gives back its jobs."""
+    dead = WorkerId("wrk_dead")
+    async with accepting_only(postgres_url, tmp_path) as outlast:
+        session = await outlast.sessions.create()
+        turn = await session.send("hello")
+        await execute(
+            outlast,
+            # Its heartbeat stays fresh: the queue by itself would not give it to anyone.
+            "UPDATE outlast_pgqueuer SET status = 'picked', heartbeat = now() + interval '1 hour', "
+            "queue_manager_id = :m",
+            m=manager_of(dead),
+        )
+        await execute(
+            outlast,
+            "INSERT INTO workers (id, host, pid, started_at, seen_at) VALUES (:id, 'gone', 1, 0, "
+            "(extract(epoch FROM now()) * 1000000)::bigint)",
+            id=dead,
+        )
+        async with runtime(postgres_url, tmp_path / "files", ScriptedModel(["Hello."])):
+            assert (await turn.outcome(wait=30)).text == "Hello."
+
+
+def accepting_only(url: str, folder: Path) -> Outlast[Any, Any]:
+    settings = Settings(files=str(folder / "files"), **FAST, run_work=False)
+    return Outlast(Agent(ScriptedModel([]), name="agent"), database=url, settings=settings)
+
+
+async def execute(outlast: Outlast[Any, Any], statement: str, **values: Any) -> None:
+    await outlast.database.transaction(lambda unit: unit.connection.execute(sa.text(statement), values), name="by hand")

@@ -15,6 +15,7 @@ from tests.support import shared_app
 from tests.support.runtime import events_of, wait_for_event
 from tests.support.worker_process import Workers, until, workers_of
 
+pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
 WHOLE = "".join(shared_app.words(step) for step in range(shared_app.STEPS + 1))
 
 

@@ -77,7 +77,7 @@ async def workers_of(database: str, folder: Path) -> AsyncGenerator[Workers]:
         await workers.close()
 
 
-async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what it looks at is in other processes
             await asyncio.sleep(0.02)

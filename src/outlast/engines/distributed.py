@@ -48,10 +48,8 @@ class DistributedEngine(AcceptingEngine):
         self._drain_seconds = drain_seconds
         shop = worker.workshop
         self._presence = Presence(url, shop.worker_id, when_lost=self._lost)
-        self._sweep = Sweep(shop.database, limits=limits)
-        self._taker = JobTaker(
-            url, tuple(shop.hosts), take=self._take, room=self._room, name=lambda: worker.workshop.worker_id
-        )
+        self._sweep = Sweep(shop.database, me=self._name, limits=limits)
+        self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
 
     async def start(self) -> None:
         await self._presence.start()
@@ -63,8 +61,11 @@ class DistributedEngine(AcceptingEngine):
         await self._taker.close()
         await self._worker.close(self._drain_seconds)
         await self._sweep.close()
-        await self._sweep.leave(self._worker.workshop.worker_id)
+        await self._sweep.leave(self._name())
         await self._presence.close()
+
+    def _name(self) -> WorkerId:
+        return self._worker.workshop.worker_id
 
     def _room(self) -> int:
         return self._max_running - self._worker.running

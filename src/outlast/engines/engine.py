@@ -86,12 +86,12 @@ class Worker:
             if id in self._running:
                 raise NotNow(f"an earlier attempt of {id} still ends here")
             claimed = await shop.database.transaction(
-                lambda unit: self._claim_task(unit, TaskId(id)), name="task.claim"
+                lambda unit: self._claim_task(unit, TaskId(id), shop), name="task.claim"
             )
             if claimed is not None:
-                self._start(id, self._run_claimed(*claimed))
+                self._start(id, self._run_claimed(*claimed, shop))
             return
-        claim = await shop.database.transaction(lambda unit: self._claim_turn(unit, TurnId(id)), name="claim")
+        claim = await shop.database.transaction(lambda unit: self._claim_turn(unit, TurnId(id), shop), name="claim")
         if claim is not None:
             attempt = self._claimed[id] = Attempt(shop, claim)
             attempt.look()
@@ -151,9 +151,10 @@ class Worker:
 
     async def _run_again(self, task_id: TaskId) -> None:
         """Another attempt of a task whose worker died; from the claim on, its end is told by the task."""
+        shop = self.workshop
         try:
-            claimed = await self.workshop.database.transaction(
-                lambda unit: self._claim_task(unit, task_id), name="task.claim"
+            claimed = await shop.database.transaction(
+                lambda unit: self._claim_task(unit, task_id, shop), name="task.claim"
             )
         except Exception:
             log.exception("a task could not be claimed", task_id=task_id)
@@ -161,10 +162,9 @@ class Worker:
         if claimed is None:
             self._running.pop(task_id, None)
         else:
-            await self._run_claimed(*claimed)
+            await self._run_claimed(*claimed, shop)
 
-    async def _run_claimed(self, task: Task, deadline_in: float | None) -> None:
-        shop = self.workshop
+    async def _run_claimed(self, task: Task, deadline_in: float | None, shop: Workshop) -> None:
         try:
             host = shop.hosts[task.spec["agent"]]
             await host.enter()
@@ -175,13 +175,11 @@ class Worker:
         finally:
             self._running.pop(task.id, None)
 
-    def _claim_turn(self, unit: Unit, turn_id: TurnId) -> turn.Claim | None:
-        shop = self.workshop
+    def _claim_turn(self, unit: Unit, turn_id: TurnId, shop: Workshop) -> turn.Claim | None:
         self.permit(unit, shop.worker_id)
         return turn.claim(unit, turn_id, shop.worker_id, limits=shop.policy.turns)
 
-    def _claim_task(self, unit: Unit, task_id: TaskId) -> tuple[Task, float | None] | None:
-        shop = self.workshop
+    def _claim_task(self, unit: Unit, task_id: TaskId, shop: Workshop) -> tuple[Task, float | None] | None:
         self.permit(unit, shop.worker_id)
         return service.claim(unit, task_id, shop.worker_id)
 
@@ -189,7 +187,7 @@ class Worker:
         shop = self.workshop
         try:
             claim = await persistently(
-                lambda: shop.database.transaction(lambda unit: self._claim_turn(unit, turn_id), name="claim")
+                lambda: shop.database.transaction(lambda unit: self._claim_turn(unit, turn_id, shop), name="claim")
             )
         except StoreUnavailable:
             return None  # closed: whoever opens the database next finds the turn

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 import structlog
 
@@ -57,8 +58,9 @@ class Judge:
 class Sweep:
     """Owned by the engine. Whoever removes a dead worker's row settles its work; a rest is found by anyone later."""
 
-    def __init__(self, database: Database, *, limits: Limits) -> None:
+    def __init__(self, database: Database, *, me: Callable[[], WorkerId], limits: Limits) -> None:
         self._database = database
+        self._me = me
         self._limits = limits
         self._judge = Judge()
         self._tidied_at = float("-inf")
@@ -92,6 +94,8 @@ class Sweep:
     async def _look(self) -> None:
         roll = await self._database.read(workers.roll)
         for each in self._judge.dead(roll, time.monotonic()):
+            if each.id == self._me():
+                continue  # that is for others to say: here it would only stop what runs
             log.warning("a worker is dead", worker_id=each.id, was_connected=each.is_connected)
             await self._bury(each.id, seen_at=each.seen_at)
         if time.monotonic() - self._tidied_at >= _TIDY_SECONDS:

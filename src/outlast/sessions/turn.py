@@ -108,7 +108,8 @@ def start(
     )
     session.set(turn_id=turn_id, woken_turns=session.woken_turns + 1 if origin is Origin.WAKE else 0)
     if is_admitted:
-        unit.submit(Work(turn_id, session.owner_id, session.agent, not_before))
+        # The more of an owner's turns have a place already, the later its next one is started.
+        unit.submit(Work(turn_id, session.owner_id, session.agent, not_before, priority=-admitted))
     return turn_id
 
 

@@ -75,7 +75,7 @@ def enqueue(unit: Unit, work: Sequence[Work]) -> None:
     delays = [None if each.not_before is None else max(each.not_before - unit.now, _NOW) for each in work]
     payloads: list[bytes | None] = [each.id.encode() for each in work]
     names = [entrypoint(each.agent) for each in work]
-    await_only(queries(raw).enqueue(names, payloads, [0] * len(work), delays))
+    await_only(queries(raw).enqueue(names, payloads, [each.priority for each in work], delays))
 
 
 def give_back(unit: Unit, worker_id: WorkerId) -> None:

@@ -27,7 +27,7 @@ from outlast.store import tables
 class Work:
     """Something for the engine to start: one attempt of a turn or of a task, not before an instant if it has one.
 
-    `claim` is there if the commit claimed it too.
+    `claim` is there if the commit claimed it too. What is of higher `priority` is started first, where work waits.
     """
 
     id: TurnId | TaskId
@@ -35,6 +35,7 @@ class Work:
     agent: str
     not_before: datetime | None = None
     claim: object | None = None
+    priority: int = 0
 
 
 @dataclass(slots=True)

@@ -1,0 +1,99 @@
+"""Signals between processes on PostgreSQL: heard, healed after a cut, and never too long to send."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+from pydantic_core import from_json
+
+from outlast.engines.notify import PostgresSignals, payloads
+from outlast.store import opening
+from outlast.store.connection import connect
+
+Pair = tuple[PostgresSignals, PostgresSignals]
+
+
+@pytest.fixture
+async def pair(postgres_url: str) -> AsyncIterator[Pair]:
+    """Two processes' worth of signals."""
+    async with AsyncExitStack() as stack:
+        one, other = (PostgresSignals(opening.parse(postgres_url)) for _ in range(2))
+        for each in (one, other):
+            await each.start()
+            stack.push_async_callback(each.close)
+        yield one, other
+
+
+async def heard(signals: PostgresSignals, topic: str) -> asyncio.Event:
+    event = asyncio.Event()
+    signals.watch(topic, event.set)
+    return event
+
+
+async def cut(url: str) -> int:
+    """End every listening connection from outside; gives how many there were."""
+    admin = await connect(opening.parse(url), name="admin", when_closed=lambda: None)
+    try:
+        found = await admin.fetch(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'outlast signals' AND datname = current_database()"
+        )
+        return len(found)
+    finally:
+        await admin.close()
+
+
+async def test_a_signal_reaches_this_process_at_once_and_others_soon(pair: Pair) -> None:
+    """DESIGN 8: ids only, after the commit, in batches."""
+    one, other = pair
+    here, there, elsewhere = await heard(one, "turn:1"), await heard(other, "turn:1"), await heard(other, "turn:2")
+    one.publish(["turn:1"])
+    assert here.is_set()
+    async with asyncio.timeout(5):
+        await there.wait()
+    assert not elsewhere.is_set()
+
+
+async def test_after_a_cut_everybody_looks_and_signals_are_heard_again(pair: Pair, postgres_url: str) -> None:
+    """P4: what was missed meanwhile is looked for, and neither the driver nor the queue would listen again."""
+    one, other = pair
+    missed = await heard(other, "log:1")
+    assert await cut(postgres_url) == 2
+    async with asyncio.timeout(10):
+        await missed.wait()
+        there = await heard(other, "log:2")
+        while not there.is_set():
+            one.publish(["log:2"])
+            await asyncio.sleep(0.01)
+
+
+async def test_what_was_said_during_a_cut_is_said_after_it(pair: Pair, postgres_url: str) -> None:
+    one, other = pair
+    there = await heard(other, "log:1")
+    await cut(postgres_url)
+    one.publish(["log:1"])
+    async with asyncio.timeout(10):
+        await there.wait()
+
+
+def test_many_topics_are_sent_in_payloads_that_postgres_takes() -> None:
+    """The limit is 7,999 bytes; every topic is in exactly one of them."""
+    topics = [f"log:ses_{at:026d}" for at in range(2_000)]
+    sent = payloads(topics)
+    assert len(sent) > 1
+    assert max(map(len, sent)) < 8_000
+    assert sorted(topic for each in sent for topic in from_json(each)) == sorted(topics)
+
+
+@pytest.mark.parametrize("topics", [["feed:" + "å" * 8_000], [f"log:{at}" for at in range(20_000)]])
+def test_what_is_too_long_or_too_much_to_say_makes_everybody_look(topics: list[str]) -> None:
+    assert payloads(topics) == [b"[]"]
+
+
+async def test_everybody_looks_when_told_to_look_at_everything(pair: Pair) -> None:
+    one, other = pair
+    there = await heard(other, "log:1")
+    one.publish(["feed:" + "x" * 8_000])
+    async with asyncio.timeout(5):
+        await there.wait()

@@ -1,0 +1,60 @@
+"""Who is dead: decided from what was seen again and again, and never in the moments in which everybody looks dead."""
+
+from collections.abc import Sequence
+
+from outlast.engines.sweep import FROZEN_SECONDS, GRACE_SECONDS, LOOK_SECONDS, QUIET_SECONDS, Judge
+from outlast.ids import WorkerId
+from outlast.store.workers import Roll, Sighting
+
+LONG_UP = 1_000.0
+
+
+def seen(name: str = "wrk_a", *, silent: float = 0.5, is_connected: bool = True) -> Sighting:
+    return Sighting(WorkerId(name), 1, silent, is_connected)
+
+
+def judged(looks: Sequence[tuple[float, Sighting]], *, uptime: float = LONG_UP) -> list[list[str]]:
+    judge = Judge()
+    return [[each.id for each in judge.dead(Roll([sighting], uptime), at)] for at, sighting in looks]
+
+
+def missing_for(seconds: float, *, start: float = 100.0) -> list[tuple[float, Sighting]]:
+    count = int(seconds / LOOK_SECONDS) + 1
+    return [(start + at * LOOK_SECONDS, seen(is_connected=False)) for at in range(count)]
+
+
+def test_a_lock_that_is_free_for_the_grace_is_a_death() -> None:
+    """DESIGN 8: kill -9 frees the lock, and a second later the work goes on elsewhere."""
+    *before, last = judged(missing_for(GRACE_SECONDS))
+    assert last == ["wrk_a"]
+    assert not any(before)
+
+
+def test_a_lock_that_comes_back_in_time_is_not() -> None:
+    """P5: a connection that was cut is no death, however often."""
+    cut = missing_for(GRACE_SECONDS - LOOK_SECONDS)
+    back = (cut[-1][0] + LOOK_SECONDS, seen())
+    again = missing_for(GRACE_SECONDS - LOOK_SECONDS, start=back[0] + LOOK_SECONDS)
+    assert not any(judged([*cut, back, *again]))
+
+
+def test_a_row_that_is_not_renewed_is_a_death_although_the_lock_is_held() -> None:
+    """A frozen host keeps its sockets."""
+    assert judged([(100.0, seen(silent=FROZEN_SECONDS - 1)), (100.25, seen(silent=FROZEN_SECONDS + 0.1))])[-1]
+
+
+def test_nobody_is_dead_right_after_the_database_has_started() -> None:
+    """Its start freed every lock, and nobody could renew anything while it was away."""
+    looks = [(at, seen(silent=60.0, is_connected=False)) for at, _ in missing_for(GRACE_SECONDS)]
+    assert not any(judged(looks, uptime=QUIET_SECONDS - 0.1))
+    assert judged(looks, uptime=QUIET_SECONDS + 0.1)[-1]
+
+
+def test_whoever_was_away_itself_looks_again_before_it_judges() -> None:
+    """P5: a process that was frozen, perhaps with its whole machine, wakes up to old rows and old observations."""
+    before = missing_for(GRACE_SECONDS / 2)
+    woken = before[-1][0] + 60.0
+    looks = [*before, *((woken + at * LOOK_SECONDS, seen(silent=60.0)) for at in range(8))]
+    assert not any(judged(looks))
+    late = [(woken + QUIET_SECONDS + at * LOOK_SECONDS, seen(silent=60.0)) for at in range(-8, 2)]
+    assert judged([*looks, *late[0:]])[-1]
