@@ -83,6 +83,8 @@ class Outlast(Generic[DepsT, OutputT]):
         self._models = dict(models or {})
         self._instructions = instructions
         self._url = opening.parse(str(database))
+        direct = self.settings.direct_database
+        self._direct = None if direct is None else opening.parse(direct)
         self._clock = clock or SystemClock()
         self._stack: AsyncExitStack | None = None
         self._services: Services | None = None
@@ -237,9 +239,10 @@ class Outlast(Generic[DepsT, OutputT]):
         return database, LocalSignals()
 
     async def _open_server(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
-        database = await opening.open_postgres(self._url)
+        connections = self.settings.database_connections
+        database = await opening.open_postgres(self._url, direct=self._direct, connections=connections)
         stack.push_async_callback(database.close)
-        signals = PostgresSignals(self._url)
+        signals = PostgresSignals(self._direct or self._url)
         await signals.start()
         stack.push_async_callback(signals.close)
         return database, signals
@@ -250,7 +253,9 @@ class Outlast(Generic[DepsT, OutputT]):
             return EmbeddedEngine(worker, clock=self._clock, limits=limits, max_running=most, drain_seconds=drain)
         if not self.settings.run_work:
             return AcceptingEngine()
-        return DistributedEngine(worker, self._url, limits=limits, max_running=most, drain_seconds=drain)
+        return DistributedEngine(
+            worker, self._direct or self._url, limits=limits, max_running=most, drain_seconds=drain
+        )
 
     async def _workshop(
         self, stack: AsyncExitStack, database: Database, files: FileStore, signals: LocalSignals

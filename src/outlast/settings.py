@@ -25,6 +25,14 @@ class Settings(BaseSettings):
         default=True,
         description="Whether this process runs turns and tasks, or only accepts them (PostgreSQL).",
     )
+    database_connections: int = Field(
+        default=10, ge=2, description="PostgreSQL: connections of one process for reads and commits, at most."
+    )
+    direct_database: str | None = Field(
+        default=None,
+        description="PostgreSQL behind a pooler: a URL past it, for what needs a session of its own (listening, "
+        "presence, jobs, migrations).",
+    )
     coalesce: timedelta = Field(
         default=timedelta(milliseconds=25),
         description="How long text deltas and call ends wait to share a commit.",

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+from uuid import uuid4
 
 import sqlalchemy as sa
 import structlog
@@ -32,9 +33,17 @@ _STATUS = sa.text("SELECT pg_xact_status(CAST(CAST(:id AS text) AS xid8))")
 class PostgresDatabase:
     """Instants come from the database's clock. A function may run again after a serialisation or plan error."""
 
-    def __init__(self, url: sa.URL, *, pool_size: int = 10) -> None:
+    def __init__(self, url: sa.URL, *, pool_size: int = 10, is_pooled: bool = False) -> None:
+        """`is_pooled`: behind a pooler that gives each transaction another session, so that none is prepared for."""
         self.watcher: CommitWatcher | None = None
-        self._engine: AsyncEngine = create_async_engine(url, pool_size=pool_size, pool_pre_ping=True)
+        options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": 0, "pool_pre_ping": True}
+        if is_pooled:
+            options["connect_args"] = {
+                "statement_cache_size": 0,
+                "prepared_statement_cache_size": 0,
+                "prepared_statement_name_func": lambda: f"outlast_{uuid4()}",
+            }
+        self._engine: AsyncEngine = create_async_engine(url, **options)
         # All statements of one read see one moment, as they do on SQLite.
         self._reading = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._outbox: Outbox = SilentOutbox()
