@@ -79,8 +79,8 @@ TOLD_ONCE = (
         "a call that was parked right before a crash is never told as ended",
         (
             Edit(
-                "src/outlast/sessions/attempt.py",
-                "        await run.call_log.tell_parked(book)\n",
+                "src/outlast/sessions/load.py",
+                "    await run.call_log.tell_parked(book)\n",
                 "",
             ),
         ),
@@ -107,7 +107,7 @@ OWNED = (
         (
             Edit(
                 "src/outlast/tasks/service.py",
-                "    if task.is_over or task.attempt != attempt:\n        late =",
+                "    if not task.is_run_by(attempt):\n        late =",
                 "    if task.is_over:\n        late =",
             ),
         ),
@@ -119,8 +119,8 @@ OWNED = (
         (
             Edit(
                 "src/outlast/tasks/parked.py",
-                "task.is_over or task.cancel_requested_at is not None or task.attempt",
-                "task.is_over or task.attempt",
+                "not task.is_run_by(owned.attempt) or task.cancel_requested_at is not None:",
+                "not task.is_run_by(owned.attempt):",
             ),
         ),
         Test("tests/fundamentals/test_cancel.py::test_cancel_reaches_an_async_tool"),

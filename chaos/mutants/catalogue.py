@@ -226,7 +226,13 @@ STOPPING_STOPS = (
     Mutant(
         "P6",
         "a stop between claim and attempt is noticed late",
-        (Edit("src/outlast/engines/engine.py", "        attempt.look()\n", ""),),
+        (
+            Edit(
+                "src/outlast/engines/engine.py",
+                "        attempt.look()\n        return attempt\n",
+                "        return attempt\n",
+            ),
+        ),
         Test("tests/integration/test_stop_races.py::test_a_stop_right_after_the_claim_is_noticed_at_once"),
     ),
 )
