@@ -86,7 +86,7 @@ async def test_a_parked_call_speaks_through_its_task(runtime: Runtime, is_sync: 
         assert KEY not in repr(await events_of(session)) + repr(task)
         (wake,) = await wakes_seen(session)
         assert "Files: map.txt" in wake
-    stored = [file.read_bytes() for file in runtime.database.parent.rglob("*") if file.is_file()]
+    stored = [file.read_bytes() for file in runtime.folder.rglob("*") if file.is_file()]
     assert b"the Elbe" in stored
 
 

@@ -247,7 +247,7 @@ async def test_a_thread_that_ends_later_harms_nobody(runtime: Runtime) -> None:
 )
 async def test_a_crash_in_the_middle_is_gone_on_from_at_the_next_start(runtime: Runtime, place: str) -> None:
     """D10, P1: once committed, the session is not there; the next process removes what is left."""
-    command = [sys.executable, "-m", "tests.support.deleting_child", str(runtime.database.parent), place]
+    command = [sys.executable, "-m", "tests.support.deleting_child", str(runtime.folder), place]
     done = await asyncio.to_thread(
         subprocess.run, command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2]
     )

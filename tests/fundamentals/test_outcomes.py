@@ -170,10 +170,10 @@ async def test_images_and_files_go_to_the_file_store_and_come_back(runtime: Runt
     assert isinstance(shown, BinaryContent)
     assert (shown.data, shown.media_type) == (PNG, "image/png")
     await check_providers(history)
-    for file in runtime.database.parent.glob("outlast.db*"):
+    for file in runtime.folder.glob("outlast.db*"):
         if file.is_file():
             assert PNG not in file.read_bytes()
-    stored = [file.read_bytes() for file in runtime.database.parent.rglob("*") if file.is_file()]
+    stored = [file.read_bytes() for file in runtime.folder.rglob("*") if file.is_file()]
     assert PNG in stored
 
 

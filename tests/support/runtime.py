@@ -37,6 +37,12 @@ class Runtime:
         self.database = database
         self._settings: Mapping[str, Any] = FAST if files is None else {**FAST, "files": files}
 
+    @property
+    def folder(self) -> Path:
+        """Where the file of an embedded runtime is, with all that belongs to it."""
+        assert isinstance(self.database, Path)
+        return self.database.parent
+
     def __call__(
         self,
         model: ScriptedModel | Steps | None = None,
