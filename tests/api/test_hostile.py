@@ -1,17 +1,21 @@
 """What hostile clients send: refused in words, never a 5xx, never something that breaks what comes after (G3, G4)."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import sqlalchemy as sa
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, UserPromptPart
 from pydantic_core import to_json
 
+from outlast import ids
 from outlast.errors import NotFound
 from outlast.sessions.attachments import Attachment
 from outlast.sessions.export import FORMAT
+from outlast.store.files import FileStore
 from outlast.store.tables import messages
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, gate, text
@@ -199,7 +203,11 @@ async def test_a_history_that_cannot_be_read_ends_the_turn(runtime: Runtime) -> 
 
 
 def kept_files(runtime: Runtime) -> list[Path]:
-    return [each for each in Path(f"{runtime.database}.files").rglob("*") if each.is_file()]
+    return files_in(Path(f"{runtime.database}.files"))
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [each for each in folder.rglob("*") if each.is_file()]
 
 
 async def test_what_is_refused_leaves_no_files(runtime: Runtime) -> None:
@@ -225,3 +233,59 @@ async def test_a_message_to_a_deleted_session_leaves_no_files(runtime: Runtime) 
         with pytest.raises(NotFound):
             await session.send("Look.", files=[Attachment("a.txt", b"hello")])
         assert kept_files(runtime) == []
+
+
+WITH_NUL = (
+    "GET /v1/sessions/%00",
+    "GET /v1/sessions?cursor=WzEsIlx1MDAwMCJd",
+    "GET /v1/sessions/{id}/result?turn_id=%00",
+    "GET /v1/sessions/{id}/inbox/%00",
+    "DELETE /v1/sessions/{id}/inbox/%00",
+    "DELETE /v1/sessions/%00",
+    "GET /v1/tasks/%00",
+    "GET /v1/tasks?kind=%00",
+    "GET /v1/tasks?session=%00",
+    "GET /v1/events?sessions=%00",
+    "GET /api/chat/ses_%00/stream",
+    "GET /api/chat/{id}/stream?after=%00",
+    "GET /api/chat/{id}/messages?before=%00",
+    "GET /v1/keys?owner_id=%00",
+    "DELETE /v1/keys/%00",
+    "GET /v1/usage?owner_id=%00",
+)
+
+
+async def test_a_nul_is_no_failure_of_the_server(postgres_url: str, tmp_path: Path) -> None:
+    """G3: PostgreSQL takes no NUL in a text; whoever sends one is told so."""
+    async with serving(Runtime(postgres_url, files=str(tmp_path))()) as server:
+        ada = await server.client(role="admin")
+        session = (await ada.post("/v1/sessions", json={})).json()["id"]
+        for path in WITH_NUL:
+            method, _, target = path.format(id=session).partition(" ")
+            assert (await ada.request(method, target)).status_code in (404, 422), path
+
+
+async def test_those_who_remove_the_same_files_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """D10: a message may find its session deleted while the deletion goes on."""
+    files, session_id = FileStore(str(tmp_path)), ids.session_id()
+    for number in range(20):
+        await files.put(session_id, b"%d" % number)
+    await asyncio.gather(*(files.remove_all(session_id) for _ in range(4)))
+    assert files_in(tmp_path) == []
+
+
+async def test_a_wait_ends_with_its_client(runtime: Runtime) -> None:
+    """D7: what nobody reads any more is not waited for, however long the wait was meant to be."""
+    here = Checkpoint()
+    async with serving(runtime(scripted([text("One"), gate(here), text(".")]))) as server:
+        ada = await server.client()
+        session = (await ada.post("/v1/sessions", json={})).json()["id"]
+        await ada.post(f"/v1/sessions/{session}/messages", json={"text": "go"})
+        await here.reached()
+        before = asyncio.all_tasks()
+        with pytest.raises(httpx2.ReadTimeout):
+            await ada.get(f"/v1/sessions/{session}/result", params={"wait": 300}, timeout=0.5)
+        left = asyncio.all_tasks() - before - {asyncio.current_task()}
+        async with asyncio.timeout(10):
+            await asyncio.gather(*left, return_exceptions=True)
+        here.open()

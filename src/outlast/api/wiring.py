@@ -1,8 +1,11 @@
 """What routes ask for: the runtime, the caller's own things, and numbers within their bounds."""
 
-from typing import Annotated, Any, TypeAlias
+import asyncio
+from collections.abc import Coroutine
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from fastapi import Depends, Header, Query, Request
+from starlette.exceptions import HTTPException
 
 from outlast.api import problems, sse
 from outlast.api.auth import Caller
@@ -12,6 +15,7 @@ from outlast.sessions.directory import Sessions
 from outlast.sessions.session import Session
 from outlast.tasks.handle import Tasks
 
+T = TypeVar("T")
 AnyOutlast: TypeAlias = Outlast[Any, Any]
 
 COMMON = problems.responses(400, 401, 403, 413, 422, 429, 503)
@@ -53,6 +57,27 @@ def _wait(
 
 
 Wait = Annotated[float, Depends(_wait)]
+
+
+async def while_there(request: Request, waiting: Coroutine[Any, Any, T]) -> T:
+    """What is waited for, unless the client goes away meanwhile: nobody else ends a wait that nobody reads."""
+    asked, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait({asked, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if asked.done():
+            return asked.result()
+        raise HTTPException(400, "The client has gone.")
+    finally:
+        asked.cancel()
+        gone.cancel()
+        await asyncio.wait({asked, gone})
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 Accept = Annotated[str | None, Header(alias="accept", include_in_schema=False)]
 IdempotencyKey = Annotated[
     str | None,

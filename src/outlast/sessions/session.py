@@ -155,7 +155,8 @@ class Session:
             )
         except NotFound:
             # Deleted, perhaps just now: then nobody else removes the files that came with this message.
-            await self._services.files.remove_all(self.id)
+            if files:
+                await self._services.files.remove_all(self.id)
             raise
         return Sent(self._services, self.id, self.agent, accepted)
 

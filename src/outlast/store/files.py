@@ -1,6 +1,7 @@
 """Files: large and binary values, outside the rows, in a local folder or an object store."""
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,18 @@ class FileStore:
         return key
 
     async def remove_all(self, session_id: SessionId) -> None:
-        """Everything of a session, after the rows that named it. Again is harmless."""
-        listing: Any = obstore
+        """Everything of a session, after the rows that named it. Again is harmless, also at the same time."""
         try:
-            found = [each["path"] async for batch in listing.list(self._store, f"{session_id}/") for each in batch]
-            for start in range(0, len(found), _BATCH):
-                await obstore.delete_async(self._store, found[start : start + _BATCH])
+            while found := await self._files_of(session_id):
+                with suppress(FileNotFoundError):
+                    for start in range(0, len(found), _BATCH):
+                        await obstore.delete_async(self._store, found[start : start + _BATCH])
         except (BaseError, OSError) as exc:
             raise StoreUnavailable("The file store did not remove the files of a session. Try again.") from exc
+
+    async def _files_of(self, session_id: SessionId) -> list[str]:
+        listing: Any = obstore
+        return [each["path"] async for batch in listing.list(self._store, f"{session_id}/") for each in batch]
 
     async def get(self, key: str) -> bytes:
         try:

@@ -12,7 +12,7 @@ from sqlalchemy import exc as exc_types
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from outlast.clock import from_microseconds
-from outlast.errors import StoreUnavailable
+from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.store.database import CommitWatcher, decided, hand_on, persistently
 from outlast.store.sqlite import translate
 from outlast.store.unit import Outbox, SilentOutbox, Unit
@@ -24,6 +24,8 @@ _RETRIES = 3
 FOREIGN = (exc_types.DBAPIError, exc_types.TimeoutError, OSError, PostgresError, InterfaceError)
 _UNAVAILABLE = frozenset({"08", "53", "57", "58"})
 """Classes of SQLSTATE: connection lost, resources used up, stopped by an operator, trouble of the system."""
+_NOT_TEXT = "22021"
+"""The SQLSTATE of a character that no text of PostgreSQL can hold: NUL."""
 _BEGIN = sa.text(
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, pg_current_xact_id()::text AS id"
 )
@@ -124,10 +126,13 @@ def _may_repeat(exc: Exception) -> bool:
 
 
 def unavailable(exc: BaseException) -> BaseException:
-    """A foreign error as ours, when PostgreSQL may later do what it could not do now."""
-    if not _is_unreachable(exc):
+    """A foreign error as ours, when PostgreSQL may later do what it could not do now, or never takes such a text."""
+    if _state(exc) == _NOT_TEXT:
+        error = InvalidInput("A text holds a NUL character: remove it.")
+    elif _is_unreachable(exc):
+        error = StoreUnavailable("PostgreSQL cannot be used at the moment; nothing was lost. Try again.")
+    else:
         return translate(exc)
-    error = StoreUnavailable("PostgreSQL cannot be used at the moment; nothing was lost. Try again.")
     error.__cause__ = exc
     return error
 
@@ -140,4 +145,10 @@ def _is_unreachable(exc: BaseException) -> bool:
         exc = exc.orig or exc
     if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError):
         return True
-    return str(getattr(exc, "sqlstate", None) or "")[:2] in _UNAVAILABLE
+    return _state(exc)[:2] in _UNAVAILABLE
+
+
+def _state(exc: BaseException) -> str:
+    """The SQLSTATE, if PostgreSQL gave one."""
+    orig = exc.orig if isinstance(exc, exc_types.DBAPIError) else exc
+    return str(getattr(orig, "sqlstate", None) or "")

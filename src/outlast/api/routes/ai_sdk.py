@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from outlast.api import sse
-from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, Wait
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, Wait, while_there
 from outlast.errors import NotFound
 from outlast.protocols import ai_sdk, ai_sdk_chat, ai_sdk_messages, ai_sdk_request
 from outlast.wire.forms import ListOf
@@ -55,7 +55,7 @@ async def resume_chat(
         session = await ai_sdk_chat.find(sessions, chat_id)
     except NotFound:
         return Response(status_code=204)
-    turn_id = await ai_sdk_chat.turn_to_follow(session, after=after, wait=wait)
+    turn_id = await while_there(request, ai_sdk_chat.turn_to_follow(session, after=after, wait=wait))
     if turn_id is None:
         return Response(status_code=204)
     return _response(request, ai_sdk_chat.turn_frames(session, turn_id))

@@ -20,6 +20,7 @@ from outlast.api.wiring import (
     Runtime,
     Wait,
     place_of,
+    while_there,
 )
 from outlast.errors import Conflict
 from outlast.store.tasks import TaskState
@@ -54,9 +55,9 @@ async def list_tasks(
 
 
 @router.get("/{task_id}", responses=FOUND)
-async def get_task(tasks: OwnTasks, task_id: str, wait: Wait) -> TaskAnswer:
+async def get_task(request: Request, tasks: OwnTasks, task_id: str, wait: Wait) -> TaskAnswer:
     """A task as it is now, or at its end if that comes within `wait` seconds."""
-    return TaskAnswer.of(await tasks.wait(task_id, seconds=wait))
+    return TaskAnswer.of(await while_there(request, tasks.wait(task_id, seconds=wait)))
 
 
 @router.post("/{task_id}/cancel", responses=DECIDED)

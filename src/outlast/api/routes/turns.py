@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from outlast.api.auth import Caller
-from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSession, Wait
+from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSession, Wait, while_there
 from outlast.errors import NotFound
 from outlast.ids import TurnId
 from outlast.sessions.settlement import Verdict
@@ -17,6 +17,7 @@ router = APIRouter(prefix="/sessions/{session_id}", tags=["turns"], responses=CO
 
 @router.get("/result", responses=FOUND)
 async def get_result(
+    request: Request,
     session: OwnSession,
     wait: Wait,
     until: Annotated[
@@ -26,8 +27,8 @@ async def get_result(
 ) -> OutcomeAnswer:
     """What the last turn came to; at the time limit, what is there so far."""
     if turn_id is not None:
-        return OutcomeAnswer.of(await session.turn(TurnId(turn_id)).outcome(wait=wait))
-    outcome = await session.result(wait=wait, until=until)
+        return OutcomeAnswer.of(await while_there(request, session.turn(TurnId(turn_id)).outcome(wait=wait)))
+    outcome = await while_there(request, session.result(wait=wait, until=until))
     if outcome is None:
         raise NotFound("The session had no turn yet: send a message first.")
     return OutcomeAnswer.of(outcome)
