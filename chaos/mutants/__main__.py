@@ -10,6 +10,9 @@ from chaos.mutants.mutant import Chaos, Test
 
 def main(words: list[str]) -> int:
     chosen = [each for each in MUTANTS if not words or any(word in each.name for word in words)]
+    if not chosen:
+        print(f"There is no mutant whose name holds one of {words}.", file=sys.stderr)
+        return 2
     print(f"{len(chosen)} mutants", flush=True)
     missed = 0 if _is_sound({each.caught_by for each in chosen}) else 1
     for mutant in chosen:

@@ -161,7 +161,9 @@ class CallHook(AbstractCapability[Any]):
         self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta
     ) -> Parked | NotParked:
         """Once begun it is decided, also when the turn is cancelled meanwhile."""
-        parking = asyncio.ensure_future(self.parking.park(running, inner, hints, budget))
+        parking = asyncio.create_task(
+            self.parking.park(running, inner, hints, budget), name=f"park {running.tool} {running.call_id}"
+        )
         try:
             await asyncio.shield(parking)
         except asyncio.CancelledError:

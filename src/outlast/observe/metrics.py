@@ -38,7 +38,9 @@ class Metrics:
         self.request_seconds = Histogram(
             "outlast_http_request_seconds", "Until the answer begins.", ["route"], registry=registry, buckets=_FAST
         )
-        self.streams = Gauge("outlast_http_open_requests", "Requests being answered, streams too.", registry=registry)
+        self.open_requests = Gauge(
+            "outlast_http_open_requests", "Requests being answered, streams too.", registry=registry
+        )
         self.stalls = Counter("outlast_loop_stalls", "Times that the event loop stood still.", registry=registry)
         self.open_turns = Gauge("outlast_turns_open", "Turns that wait or run.", ["state"], registry=registry)
         self.open_tasks = Gauge("outlast_tasks_open", "Tasks that have not ended.", ["state"], registry=registry)

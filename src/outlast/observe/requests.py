@@ -29,7 +29,7 @@ class ObservedRequests:
                 status, first = message["status"], monotonic() - began
             await send(message)
 
-        self._metrics.streams.inc()
+        self._metrics.open_requests.inc()
         try:
             await self._app(scope, receive, sending)
         finally:
@@ -37,7 +37,7 @@ class ObservedRequests:
 
     def _ended(self, scope: Scope, status: int, first: float, seconds: float) -> None:
         method, route = scope["method"], _route(scope)
-        self._metrics.streams.dec()
+        self._metrics.open_requests.dec()
         self._metrics.requests.labels(method, route, str(status)).inc()
         self._metrics.request_seconds.labels(route).observe(first)
         if self._is_logged:

@@ -1,7 +1,7 @@
 """Calls that go on in this process after their turn let go of them: owned, watched, their real end recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -121,8 +121,8 @@ class ParkedCalls:
         while self._at_work:
             await asyncio.wait(set(self._at_work))
 
-    def _spawn(self, work: Any) -> None:
-        at_work = asyncio.ensure_future(work)
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        at_work = asyncio.create_task(work, name="parked call")
         self._at_work.add(at_work)
         at_work.add_done_callback(self._over)
 

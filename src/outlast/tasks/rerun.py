@@ -53,7 +53,7 @@ async def run_again(
 ) -> None:
     """Run the tool of a claimed task to its end; whatever it comes to is told by the task."""
     running = await _running(shop, task)
-    inner = asyncio.ensure_future(_run(agent, threads, task, running, lease))
+    inner = asyncio.create_task(_run(agent, threads, task, running, lease), name=f"run again {running.tool} {task.id}")
     shop.parked.own(
         Owned(running, inner, task.id, attempt=task.attempt, when_over=lease.leave),
         deadline_in=deadline_in,
