@@ -5,11 +5,13 @@ import json
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
 import jwt
 import pytest
+import structlog
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from fastapi import FastAPI, Request
 from jwt.algorithms import RSAAlgorithm
@@ -207,3 +209,42 @@ async def test_it_can_be_mounted_in_another_app(runtime: Runtime) -> None:
         async with httpx2.AsyncClient(transport=transport, base_url="http://test", headers=bearing(key)) as client:
             assert (await client.post("/agents/v1/sessions", json={})).status_code == 201
             assert (await client.get("/agents/v1/sessions")).json()["items"]
+
+
+async def test_a_cookie_does_not_outlive_what_it_was_made_with(runtime: Runtime) -> None:
+    """G1: a key or token that ends soon is not worth a month."""
+    async with an_issuer() as issuer, serving(runtime(jwks_url=issuer.url)) as server:
+        key, text = await server.outlast.keys.make("ada", "short", expires_in=timedelta(minutes=5))
+        anybody = server.with_headers({})
+        for credential in (text, issuer.token(exp=int(time.time()) + 60), issuer.token(exp=10**30)):
+            link = await anybody.post("/v1/login/links", headers=bearing(credential))
+            swapped = await anybody.post("/v1/login", json={"token": link.json()["token"]})
+            assert swapped.status_code == 200
+        ends = [each.expires_at for each in await server.outlast.keys.list("ada") if each.name == "browser"]
+        month, token_s, key_s = (each or datetime.max.replace(tzinfo=UTC) for each in ends)
+        assert key.expires_at is not None
+        assert abs(key_s - key.expires_at) < timedelta(seconds=5)
+        assert token_s < key_s < month < datetime.now(UTC) + timedelta(days=31)
+
+
+@pytest.mark.parametrize("claims", [{"sub": "\ud800"}, {"name": "\ud800"}, {"sub": "a\x00"}, {"sub": ""}])
+async def test_a_name_that_no_store_takes_is_refused(runtime: Runtime, claims: dict[str, Any]) -> None:
+    """G3: whatever an issuer signs."""
+    async with an_issuer() as issuer, serving(runtime(jwks_url=issuer.url)) as server:
+        asking = server.with_headers(bearing(issuer.token(**claims)))
+        assert (await asking.post("/v1/sessions", json={})).status_code == 422
+
+
+async def test_a_failed_request_does_not_log_its_key(runtime: Runtime, capsys: pytest.CaptureFixture[str]) -> None:
+    """G6: not even where the program set up no logs, and structlog would show the variables of every frame."""
+
+    async def broken(request: Request) -> str:
+        raise RuntimeError("broken")
+
+    structlog.reset_defaults()
+    async with serving(runtime(), authenticate=broken) as server:
+        asking = server.with_headers(bearing("olk_this_is_secret"))
+        assert (await asking.get("/v1/sessions")).status_code == 500
+    said = capsys.readouterr()
+    assert "broken" in said.out + said.err
+    assert "this_is_secret" not in said.out + said.err

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Protocol, cast
 
 import jwt
@@ -13,8 +14,10 @@ from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 from outlast.api.limits import RequestRate
 from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from outlast.owners.keys import Keys
+from outlast.sessions.attachments import check_characters
 
 COOKIE = "outlast"
+_LATEST = datetime.max.replace(tzinfo=UTC).timestamp() - 86_400
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
@@ -27,6 +30,8 @@ class Principal:
     role: Literal["user", "admin"] = "user"
     scope: Literal["read", "write"] = "write"
     name: str = ""
+    until: datetime | None = None
+    """When what the caller showed ends: nothing that is made from it lasts longer. None: it does not end."""
 
     @property
     def label(self) -> str:
@@ -61,7 +66,7 @@ class ByKey:
         key = await self._keys().find(text)
         if key is None:
             return None
-        return Principal(key.owner_id, key.role, key.scope, key.name)
+        return Principal(key.owner_id, key.role, key.scope, key.name, key.expires_at)
 
 
 class ByJwt:
@@ -85,7 +90,8 @@ class ByJwt:
         role = "admin" if "admin" in _words(claims.get("roles", claims.get("role"))) else "user"
         scopes = _words(claims.get("scope"))
         scope = "read" if "outlast:read" in scopes and "outlast:write" not in scopes else "write"
-        return Principal(str(claims["sub"]), role, scope, str(claims.get("name", "")))
+        until = datetime.fromtimestamp(min(claims["exp"], _LATEST), UTC)
+        return Principal(str(claims["sub"]), role, scope, str(claims.get("name", "")), until)
 
     def _claims(self, text: str) -> dict[str, Any]:
         key = self._keys.get_signing_key_from_jwt(text)
@@ -125,8 +131,9 @@ class Gate:
                 break
         else:
             raise Unauthenticated("Send a key: Authorization: Bearer <key>. `outlast keys make` makes one.")
-        if not found.owner_id or "\x00" in found.owner_id:
-            raise InvalidInput("The caller has no usable owner id.")
+        if not found.owner_id:
+            raise InvalidInput("The caller has no owner id.")
+        check_characters(found.owner_id + found.name, "caller's name")
         self._rate.take(found.owner_id)
         if found.scope == "read" and request.method not in _SAFE:
             raise Forbidden("This key may only read.")

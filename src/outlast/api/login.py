@@ -39,8 +39,12 @@ class Logins:
         if found is None:
             raise Unauthenticated("The link was used before or is too old: ask for a new one with `outlast open`.")
         principal, _ = found
-        return await self._keys().make(
-            principal.owner_id, "browser", role=principal.role, scope=principal.scope, expires_in=_COOKIE_LASTS
+        keys = self._keys()
+        lasts = _COOKIE_LASTS if principal.until is None else min(_COOKIE_LASTS, principal.until - keys.clock.now())
+        if lasts <= timedelta():
+            raise Unauthenticated("What the link was made with has expired: ask for a new one.")
+        return await keys.make(
+            principal.owner_id, "browser", role=principal.role, scope=principal.scope, expires_in=lasts
         )
 
     def _forget_old(self) -> None:

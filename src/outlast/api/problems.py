@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from outlast import ids
 from outlast.errors import OutlastError
+from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.api")
 
@@ -137,7 +138,13 @@ async def _http(_: Request, exc: Exception) -> Response:
 
 async def _unexpected(request: Request, exc: Exception) -> Response:
     reference = ids.reference_id()
-    log.error("a request failed", reference=reference, method=request.method, path=request.url.path, exc_info=exc)
+    log.error(
+        "a request failed",
+        reference=reference,
+        method=request.method,
+        path=request.url.path,
+        exception=error_chain(exc),
+    )
     detail = f"It was logged as {reference}. What was accepted before is kept; try again."
     return _response(500, "internal_error", detail, {"reference": reference}, {})
 
