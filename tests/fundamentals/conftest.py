@@ -6,7 +6,15 @@ import pytest
 
 from tests.support.runtime import Runtime
 
-BOTH = ("test_turns", "test_stop", "test_parked_calls", "test_wakes", "test_cancel", "test_check_background")
+BOTH = (
+    "test_turns",
+    "test_stop",
+    "test_parked_calls",
+    "test_wakes",
+    "test_cancel",
+    "test_check_background",
+    "test_restart",
+)
 """Chapters that are shown on both engines. The others run on the embedded one: what they tell is not the engine's."""
 
 

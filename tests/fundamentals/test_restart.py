@@ -26,9 +26,13 @@ UNCERTAIN = "may or may not have taken effect"
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+@pytest.fixture(params=["sqlite", "postgresql"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    """On PostgreSQL, this process takes over from a worker that is dead."""
+    found = World(tmp_path)
+    if request.param == "postgresql":
+        found.live_on(request.getfixturevalue("postgres_url"))
+    return found
 
 
 async def ended(session: Session) -> Outcome:
@@ -204,7 +208,7 @@ async def test_a_person_settles_an_uncertain_call(world: World, verdict: Verdict
     model = ScriptedModel(lambda _: "Good to know.")
     async with world.open("one charge") as outlast:
         await ended(await session_of(outlast))
-    runtime = Runtime(world.folder / "outlast.db")
+    runtime = Runtime(world.database, files=world.files)
     async with runtime(model) as outlast:
         session = await session_of(outlast)
         await session.settle_call("c1", verdict, by="Ada", note="I looked at the bank.")

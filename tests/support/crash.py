@@ -63,6 +63,19 @@ class World:
     folder: Path
     place: Place = field(default_factory=Place)
 
+    def live_on(self, database: str) -> None:
+        """Not in a SQLite file in the folder, which is where it lives unless it is told otherwise."""
+        (self.folder / "database").write_text(database)
+
+    @property
+    def database(self) -> str:
+        told = self.folder / "database"
+        return told.read_text() if told.exists() else str(self.folder / "outlast.db")
+
+    @property
+    def files(self) -> str:
+        return str(self.folder / "files")
+
     def effect(self, line: str) -> None:
         with (self.folder / "effects").open("a") as file:
             file.write(f"{line}\n")
@@ -79,8 +92,8 @@ class World:
 
         options = SCENARIOS[scenario](self)
         agent = options.pop("agent")
-        settings = Settings(**{**FAST, **options.pop("settings", {})})
-        return Outlast(agent, database=self.folder / "outlast.db", settings=settings, **options)
+        chosen: dict[str, Any] = {**FAST, "files": self.files, **options.pop("settings", {})}
+        return Outlast(agent, database=self.database, settings=Settings(**chosen), **options)
 
 
 async def session_of(outlast: Outlast[Any, Any]) -> Session:

@@ -58,6 +58,7 @@ class DistributedEngine(AcceptingEngine):
 
     async def close(self) -> None:
         """First no new work, then a boundary for what runs; what is left is given to others before this one is gone."""
+        self._worker.leave()
         await self._taker.close()
         await self._worker.close(self._drain_seconds)
         await self._sweep.close()

@@ -97,6 +97,11 @@ class Worker:
             attempt.look()
             self.begin(Work(id, claim.owner_id, claim.agent))
 
+    def leave(self) -> None:
+        """Hand over at the next boundary."""
+        for attempt in self._attempts.values():
+            attempt.leave()
+
     def lose(self) -> None:
         """All that runs here belongs to others now: stop it at once; what becomes of it is theirs to tell."""
         for attempt in self._attempts.values():
@@ -105,8 +110,7 @@ class Worker:
 
     async def close(self, drain_seconds: float) -> None:
         """Let turns reach a boundary and hand them over; then cancel what still runs and hand that over too."""
-        for attempt in self._attempts.values():
-            attempt.leave()
+        self.leave()
         await self._wait(drain_seconds)
         for attempt in self._attempts.values():
             attempt.cancel(Cause.SHUTDOWN)
