@@ -1,0 +1,81 @@
+"""A PostgreSQL, one API process and some workers, each a process of its own on this machine."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+
+from outlast.cli.server_file import ServerFile
+from tests.support.postgres import running_postgres
+
+ROOT = Path(__file__).parents[1]
+APP = "bench.cluster_app:app"
+
+
+@dataclass
+class Cluster:
+    database: str
+    folder: Path
+    workers: list["subprocess.Popen[bytes]"] = field(default_factory=list["subprocess.Popen[bytes]"])
+    url: str = ""
+    token: str = ""
+
+    def client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(base_url=self.url, headers={"Authorization": f"Bearer {self.token}"}, timeout=60)
+
+    @property
+    def cancelled(self) -> Path:
+        return self.folder / "cancelled"
+
+    def start(self, *arguments: str, ready: str) -> "subprocess.Popen[bytes]":
+        """Returns when it has said that it is ready."""
+        log = self.folder / f"log-{len(list(self.folder.glob('log-*')))}"
+        environment = {
+            **os.environ,
+            "BENCH_DATABASE": self.database,
+            "BENCH_CANCELLED": str(self.cancelled),
+            "OUTLAST_FILES": str(self.folder / "files"),
+            "PYTHONPATH": str(ROOT),
+        }
+        with log.open("wb") as said:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "outlast", *arguments], env=environment, cwd=self.folder, stderr=said
+            )
+        while ready not in log.read_text():
+            if process.poll() is not None:
+                raise SystemExit(log.read_text())
+            time.sleep(0.02)
+        return process
+
+    def add_worker(self) -> "subprocess.Popen[bytes]":
+        worker = self.start("worker", APP, ready="is ready")
+        self.workers.append(worker)
+        return worker
+
+
+@contextmanager
+def cluster(folder: Path, *, workers: int) -> Generator[Cluster]:
+    with ExitStack() as stack:
+        server = stack.enter_context(running_postgres())
+        made = Cluster(stack.enter_context(server.new_database()), folder)
+        api = made.start("serve", APP, "--no-worker", "--port", "0", ready="key for other programs")
+        stack.callback(_end, [api], made.workers)
+        place = next(each for each in (ServerFile(path).read() for path in folder.glob("*.server.json")) if each)
+        made.url, made.token = place.url, place.token
+        for _ in range(workers):
+            made.add_worker()
+        yield made
+
+
+def _end(*groups: list["subprocess.Popen[bytes]"]) -> None:
+    for process in [each for group in groups for each in group]:
+        if process.poll() is None:
+            process.terminate()
+    for process in [each for group in groups for each in group]:
+        process.wait()
