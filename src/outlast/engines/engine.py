@@ -20,6 +20,7 @@ from outlast.store.turns import Disposition, TurnState
 from outlast.store.unit import Unit, Work
 from outlast.tasks import service
 from outlast.tasks.rerun import run_again
+from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
 
@@ -135,8 +136,8 @@ class Worker:
                 is_broken = await self._run(attempt)
                 # The turn may have been given back and claimed again while its attempt ran here.
                 attempt = self._claimed.pop(turn_id, None) or (await self._claim(turn_id) if is_broken else None)
-        except Exception:
-            log.exception("a turn could not be brought to an end", turn_id=turn_id)
+        except Exception as exc:
+            log.error("a turn could not be brought to an end", turn_id=turn_id, exception=error_chain(exc))
         finally:
             self._attempts.pop(turn_id, None)
             self._running.pop(turn_id, None)
@@ -146,8 +147,13 @@ class Worker:
         fence = attempt.claim.fence
         try:
             await attempt.run()
-        except Exception:
-            log.exception("an attempt ended unexpectedly", turn_id=fence.turn_id, attempt=fence.attempt)
+        except Exception as exc:
+            log.error(
+                "an attempt ended unexpectedly",
+                turn_id=fence.turn_id,
+                attempt=fence.attempt,
+                exception=error_chain(exc),
+            )
             return await self._give_back(fence)
         if attempt.has_many_deltas:
             await self._fold(attempt.claim)
@@ -160,8 +166,8 @@ class Worker:
             claimed = await shop.database.transaction(
                 lambda unit: self._claim_task(unit, task_id, shop), name="task.claim"
             )
-        except Exception:
-            log.exception("a task could not be claimed", task_id=task_id)
+        except Exception as exc:
+            log.error("a task could not be claimed", task_id=task_id, exception=error_chain(exc))
             claimed = None
         if claimed is None:
             self._running.pop(task_id, None)
@@ -174,8 +180,8 @@ class Worker:
             await host.enter()
             lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
             await run_again(host.agent, shop.calls, shop.threads, task, lease, deadline_in=deadline_in)
-        except Exception:
-            log.exception("a task could not be run again", task_id=task.id)
+        except Exception as exc:
+            log.error("a task could not be run again", task_id=task.id, exception=error_chain(exc))
         finally:
             self._running.pop(task.id, None)
 

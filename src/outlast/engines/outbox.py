@@ -8,6 +8,7 @@ from outlast.engines.engine import Engine
 from outlast.events.event import Event
 from outlast.events.signals import LocalSignals, log_topic
 from outlast.store.unit import Committed, Unit, Work
+from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
 
@@ -35,5 +36,5 @@ class EngineOutbox:
         for each in self.listeners if committed.events else ():
             try:
                 each(committed.events)
-            except Exception:
-                log.exception("a listener failed; what it was told of is committed")
+            except Exception as exc:
+                log.error("a listener failed; what it was told of is committed", exception=error_chain(exc))

@@ -17,6 +17,7 @@ from outlast.store.turns import TurnState
 from outlast.store.unit import Unit, Work
 from outlast.store.workers import Roll, Sighting
 from outlast.tasks import service
+from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
 
@@ -87,8 +88,8 @@ class Sweep:
                 await self._look()
             except StoreUnavailable as exc:
                 log.info("no sweep without the store", error=str(exc))
-            except Exception:
-                log.exception("a sweep failed; the next one tries again")
+            except Exception as exc:
+                log.error("a sweep failed; the next one tries again", exception=error_chain(exc))
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> None:

@@ -15,6 +15,7 @@ from pgqueuer.ports.repository import EntrypointExecutionParameter
 from outlast.ids import WorkerId
 from outlast.store import jobs
 from outlast.store.connection import connect
+from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
 
@@ -126,5 +127,5 @@ class JobTaker:
         except Later as exc:
             raise RetryRequested(_LATER, str(exc)) from exc
         except Exception as exc:
-            log.exception("a job could not be taken", id=job.payload.decode())
+            log.error("a job could not be taken", id=job.payload.decode(), exception=error_chain(exc))
             raise RetryRequested(_PICKED, repr(exc)) from exc

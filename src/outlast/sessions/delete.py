@@ -19,6 +19,7 @@ from outlast.store import deleted, inputs, tasks
 from outlast.store.database import Database, persistently
 from outlast.store.files import FileStore
 from outlast.store.unit import Unit
+from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.sessions")
 
@@ -73,7 +74,11 @@ class Deletions:
         self._running.pop(session_id, None)
         exc = None if done.cancelled() else done.exception()
         if exc is not None:
-            log.error("a session is not all removed: the next start goes on", session_id=session_id, exc_info=exc)
+            log.error(
+                "a session is not all removed: the next start goes on",
+                session_id=session_id,
+                exception=error_chain(exc),
+            )
 
     async def _remove(self, session_id: SessionId) -> None:
         """In small transactions, so that nobody waits long for the writer."""

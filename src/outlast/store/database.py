@@ -9,6 +9,7 @@ import structlog
 
 from outlast.errors import StoreUnavailable
 from outlast.store.unit import Committed, Outbox, Unit
+from outlast.tools.redact import error_chain
 
 T = TypeVar("T")
 log = structlog.get_logger("outlast.store")
@@ -81,5 +82,5 @@ def hand_on(outbox: Outbox, committed: Committed) -> None:
     """Tell of a commit. Whoever fails while being told changes nothing: it is committed, and rows can be looked at."""
     try:
         outbox.deliver(committed)
-    except Exception:
-        log.exception("telling of a commit failed")
+    except Exception as exc:
+        log.error("telling of a commit failed", exception=error_chain(exc))

@@ -23,7 +23,7 @@ from outlast.store.tasks import TaskState
 from outlast.store.unit import Unit
 from outlast.tasks import service
 from outlast.tools import outcomes
-from outlast.tools.redact import redact
+from outlast.tools.redact import error_chain, redact
 
 log = structlog.get_logger("outlast.tasks")
 
@@ -130,7 +130,7 @@ class ParkedCalls:
         self._at_work.discard(at_work)
         exc = None if at_work.cancelled() else at_work.exception()
         if exc is not None:
-            log.error("the end of a call could not be recorded", error=repr(exc), exc_info=exc)
+            log.error("the end of a call could not be recorded", error=repr(exc), exception=error_chain(exc))
 
     async def _look(self, owned: Owned) -> None:
         """Something was said about this task: if it was to cancel, or if it is over, its code must stop."""
