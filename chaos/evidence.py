@@ -63,6 +63,8 @@ class Evidence:
     log_lines: list[str]
     deaths: dict[int, int]
     """When each worker was surely gone, in microseconds of the wall clock."""
+    outages: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """From when to when somebody could not hear that a cancel was asked for."""
 
     def entries(self) -> dict[str, list[Entry]]:
         """The ledger by call."""

@@ -34,7 +34,7 @@ def judge(found: Evidence) -> Iterator[Fault]:
         checks = (
             _inputs(session),
             _calls(session, entries),
-            tellings.task_faults(session, entries),
+            tellings.task_faults(session, entries, found.outages),
             tellings.unknown_faults(session, entries, found.deaths),
             _turns(session),
             _hold(session),

@@ -16,7 +16,9 @@ _HEARS_WITHIN_US = int(VIGIL_SECONDS / 2 * 1_000_000)
 """A tool that ends so long after its cancel was committed has not heard of it."""
 
 
-def task_faults(session: SessionRows, entries: Mapping[str, list[Entry]]) -> Found:
+def task_faults(
+    session: SessionRows, entries: Mapping[str, list[Entry]], outages: Sequence[tuple[int, int]] = ()
+) -> Found:
     """Each task ended once, truthfully, and its end was told once if it was to be told."""
     ends = Counter(event.data["task"]["id"] for event in session.events if event.type == "task.ended")
     handles = json.dumps([part["content"] for part in session.parts("tool-return")])
@@ -30,7 +32,7 @@ def task_faults(session: SessionRows, entries: Mapping[str, list[Entry]]) -> Fou
             yield "untold", f"task {task_id} is {row['state']} with {ends[task_id]} ends"
         if task_id not in handles:
             yield "untold", f"nobody was told of task {task_id}"
-        yield from _truth(row, lines)
+        yield from _truth(row, lines, outages)
         yield from _told_once(session, row, checks[task_id])
     known = {row["id"] for row in session.tasks}
     for task_id in checks.keys() - known:
@@ -56,13 +58,16 @@ def unknown_faults(session: SessionRows, entries: Mapping[str, list[Entry]], dea
             yield "untold", f"{call_id} {how} when its worker died, and is told as {told[:200]}"
 
 
-def _truth(row: Row, lines: Sequence[Entry]) -> Found:
+def _truth(row: Row, lines: Sequence[Entry], outages: Sequence[tuple[int, int]]) -> Found:
     after = [line for line in lines if line.phase == "after"]
     if row["state"] == "succeeded":
         if not after:
             yield "untold", f"task {row['id']} is told as done and was not"
         asked = row["cancel_requested_at"]
-        if asked is not None and row["attempt"] == 1 and any(line.at_us > asked + _HEARS_WITHIN_US for line in after):
+        is_heard = asked is not None and not any(
+            begun <= asked + _HEARS_WITHIN_US and asked <= over for begun, over in outages
+        )
+        if is_heard and row["attempt"] == 1 and any(line.at_us > asked + _HEARS_WITHIN_US for line in after):
             yield "lost", f"the cancel of {row['id']}, which went on and ended"
     if row["state"] == "canceled" and row["tool"] not in MAY_RUN_AGAIN and after:
         yield "untold", f"task {row['id']} is told as canceled and took effect"

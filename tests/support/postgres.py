@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -80,8 +80,41 @@ def postgres_version() -> str:
     ).stdout.strip()
 
 
+@dataclass(frozen=True)
+class Installation:
+    """The data of a server and the binaries that run it, in `folder`."""
+
+    folder: Path
+    binaries: Path
+    user: str | None
+
+    def url(self, database: str) -> str:
+        return f"postgresql+asyncpg://postgres@/{database}?host={self.folder}"
+
+    def initialise(self, settings: Mapping[str, str]) -> None:
+        data = self.folder / "data"
+        _run(
+            self.user, self.binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"
+        )
+        with (data / "postgresql.conf").open("a") as configuration:
+            configuration.writelines(f"{key} = '{value}'\n" for key, value in settings.items())
+
+    def start(self) -> None:
+        self._control("-l", self.folder / "server.log", "start")
+
+    def stop(self) -> None:
+        self._control("-m", "immediate", "stop")
+
+    def restart(self, mode: str) -> None:
+        """`fast` closes all connections in good order, `immediate` is a crash of the server."""
+        self._control("-l", self.folder / "server.log", "-m", mode, "restart")
+
+    def _control(self, *arguments: str | Path) -> None:
+        _run(self.user, self.binaries / "pg_ctl", "-D", self.folder / "data", "-w", *arguments)
+
+
 @contextmanager
-def running_postgres(*, is_durable: bool = False) -> Generator[PostgresServer]:
+def installed_postgres(*, is_durable: bool = False) -> Generator[Installation]:
     """Start a server in a new temporary folder; afterwards neither process nor folder is left.
 
     A durable one keeps the server's own defaults for what must reach the disk.
@@ -90,19 +123,24 @@ def running_postgres(*, is_durable: bool = False) -> Generator[PostgresServer]:
     folder = Path(tempfile.mkdtemp(prefix="outlast-pg-"))
     try:
         user = _unprivileged_user(folder)
-        binaries = _reachable_binaries(folder, user)
-        data = folder / "data"
-        settings = {**SETTINGS, **({} if is_durable else THROW_AWAY), "unix_socket_directories": str(folder)}
-        _run(user, binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
-        with (data / "postgresql.conf").open("a") as configuration:
-            configuration.writelines(f"{key} = '{value}'\n" for key, value in settings.items())
-        _run(user, binaries / "pg_ctl", "-D", data, "-l", folder / "server.log", "-w", "start")
+        installation = Installation(folder, _reachable_binaries(folder, user), user)
+        installation.initialise(
+            {**SETTINGS, **({} if is_durable else THROW_AWAY), "unix_socket_directories": str(folder)}
+        )
+        installation.start()
         try:
-            yield from _connected(folder)
+            yield installation
         finally:
-            _run(user, binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            installation.stop()
     finally:
         shutil.rmtree(folder)
+
+
+@contextmanager
+def running_postgres(*, is_durable: bool = False) -> Generator[PostgresServer]:
+    """A server that is there for as long as the tests need it, with a connection for its databases."""
+    with installed_postgres(is_durable=is_durable) as installation:
+        yield from _connected(installation.folder)
 
 
 def _connected(folder: Path) -> Generator[PostgresServer]:

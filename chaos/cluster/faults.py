@@ -1,0 +1,97 @@
+"""What goes wrong in a cluster: which fault comes when follows from the seed, whom it meets is chance."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from chaos.cluster.crew import Crew, Member, now_us
+from chaos.cluster.postgres import ClusterDatabase
+from chaos.cluster.process import STALL_SECONDS
+from chaos.cluster.talker import Talker
+
+WEIGHTS: Mapping[str, int] = {
+    "freeze worker": 1,
+    "freeze api": 1,
+    "kill worker": 7,
+    "kill api": 3,
+    "pause worker": 2,
+    "restart fast": 2,
+    "restart immediate": 2,
+    "cut all": 1,
+    "cut some": 2,
+    "stall": 2,
+}
+"""A `freeze` lasts longer than the silence that others accept, a `pause` does not. A `stall` blocks an event loop."""
+
+PAUSE_SECONDS = 3.0
+_BACK_WITHIN = 1.0
+_DEAF_US = 3_000_000
+"""After a fault it may take so long until everybody hears again what is signalled."""
+
+
+def plan(seed: int, faults: int) -> list[str]:
+    """Each kind once, the long ones first so that others happen meanwhile; then by weight."""
+    chance = random.Random(f"faults {seed}")
+    long = [each for each in WEIGHTS if each.startswith("freeze")]
+    short = [each for each in WEIGHTS if each not in long]
+    chance.shuffle(short)
+    first = [long[0], *short, *long[1:]][:faults]
+    return [*first, *chance.choices(list(WEIGHTS), list(WEIGHTS.values()), k=faults - len(first))]
+
+
+@dataclass(slots=True)
+class Injector:
+    crew: Crew
+    database: ClusterDatabase
+    talker: Talker
+    chance: random.Random
+    freeze_seconds: float
+    done: Counter[str] = field(default_factory=Counter[str])
+    _lasting: asyncio.Task[None] | None = None
+
+    async def inject(self, kind: str) -> None:
+        """Returns when the fault has happened; a freeze goes on while the next ones come."""
+        from_us = now_us()
+        lasts_us = 0
+        match kind.split():
+            case ["kill", role]:
+                await self._kill(role)
+            case ["freeze", role]:
+                await self.thawed()
+                lasts_us = int(self.freeze_seconds * 1_000_000)
+                self._lasting = self._freeze(role, self.freeze_seconds)
+            case ["pause", role]:
+                await self._freeze(role, PAUSE_SECONDS)
+            case ["restart", mode]:
+                await self.database.restart(mode)
+            case ["cut", whom]:
+                await self.database.cut(1.0 if whom == "all" else 0.3)
+            case _:
+                lasts_us = int(3 * STALL_SECONDS * 1_000_000)
+                await self.talker.begin()
+                await self.talker.send("steer", ["stall"])
+                self.talker.readers.leave(self.talker.reader.session_id)
+        self.done[kind] += 1
+        self.crew.note("outages", kind=kind, from_us=from_us, to_us=now_us() + lasts_us + _DEAF_US)
+
+    async def thawed(self) -> None:
+        """Nothing is frozen when this returns."""
+        if self._lasting is not None:
+            await self._lasting
+            self._lasting = None
+
+    async def _kill(self, role: str) -> None:
+        member = self._choose(role)
+        await self.crew.kill(member)
+        await asyncio.sleep(self.chance.uniform(0, _BACK_WITHIN))
+        await self.crew.start_one(member)
+
+    def _freeze(self, role: str, seconds: float) -> asyncio.Task[None]:
+        member = self._choose(role)
+        return asyncio.create_task(self.crew.freeze(member, seconds), name=f"freeze {member.name}")
+
+    def _choose(self, role: str) -> Member:
+        members: Sequence[Member] = self.crew.workers if role == "worker" else self.crew.apis
+        return self.chance.choice([each for each in members if each.is_up])

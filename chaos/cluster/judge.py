@@ -1,0 +1,154 @@
+"""The judge of a cluster: what the judge of one machine says, and who was taken for dead although it lived.
+
+Run as `python -m chaos.cluster.judge FOLDER`; prints as JSON the faults, what was seen, and how long recovery took.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from chaos import evidence
+from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
+from chaos.judge import KINDS, Fault, judge, seen
+from chaos.tellings import UNKNOWN
+
+ALL_KINDS = (*KINDS, "false_takeovers")
+SILENCE_US = 9_500_000
+"""A worker may be taken for dead after ten seconds of silence; half a second before it froze it may have been seen."""
+HANGING_SECONDS = 40.0
+"""A reader that hears of an event so late hung: longer than any freeze of the process it reads from."""
+_OF_AN_ATTEMPT = ("turn.", "part.", "response.", "call.")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    worker_id: str
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """Which process had which names, when processes died, and when they were frozen."""
+
+    names: Mapping[str, tuple[int, int]]
+    """By worker id: the process, and when it took the name."""
+    deaths: Mapping[int, tuple[int, int]]
+    """By process: when the signal was sent, and when it was surely gone."""
+    freezes: Mapping[int, list[tuple[int, int]]]
+
+    def was_away(self, process: int, named_us: int, at_us: int) -> bool:
+        """Others could rightly take it for dead: it was, or it stood still for too long since it had its name."""
+        if process in self.deaths and self.deaths[process][0] <= at_us:
+            return True
+        return any(
+            to_us >= named_us and min(to_us, at_us) - from_us >= SILENCE_US
+            for from_us, to_us in self.freezes.get(process, [])
+        )
+
+
+def lives(folder: Path) -> Lives:
+    freezes: dict[int, list[tuple[int, int]]] = {}
+    for line in _lines(folder / "freezes.jsonl"):
+        freezes.setdefault(line["worker"], []).append((line["from_us"], line["to_us"]))
+    return Lives(
+        {line["worker_id"]: (line["process"], line["at_us"]) for line in _lines(folder / "names.jsonl")},
+        {line["worker"]: (line["asked_us"], line["at_us"]) for line in _lines(folder / "deaths.jsonl")},
+        freezes,
+    )
+
+
+def takeover_faults(found: Evidence, known: Lives) -> Iterator[Fault]:
+    """A turn or a task that went on elsewhere, or was told as left, although its worker lived."""
+    entries = found.entries()
+    for session_id, session in found.sessions.items():
+        for turn_id, attempts in attempts_of(session).items():
+            for former, later in pairwise(attempts):
+                process, named_us = known.names[former.worker_id]
+                if former.worker_id != later.worker_id and not known.was_away(process, named_us, later.at_us):
+                    what = f"{turn_id} went from {former.worker_id} (process {process}) to {later.worker_id}"
+                    yield Fault("false_takeovers", session_id, what)
+        for call_id, what, at_us in _left(session):
+            begun = [line for line in entries.get(call_id, []) if line.phase == "before"]
+            if begun and not known.was_away(begun[0].worker, 0, at_us):
+                what = f"{what} was taken from process {begun[0].worker}, which lived"
+                yield Fault("false_takeovers", session_id, what)
+    first: dict[int, str] = {}
+    for worker_id, (process, at_us) in known.names.items():
+        if first.setdefault(process, worker_id) != worker_id and not known.was_away(process, 0, at_us):
+            yield Fault("false_takeovers", "", f"process {process} was taken for dead: it is {worker_id} since then")
+
+
+def _left(session: SessionRows) -> Iterator[tuple[str, str, int]]:
+    """Calls and tasks that were taken from a worker: run again, or told as unknown."""
+    tasks = {row["call_id"] for row in session.tasks}
+    for row in session.tasks:
+        if row["attempt"] > 1 or UNKNOWN in str(row["error"]):
+            yield row["call_id"], f"task {row['id']}", row["ended_at"] or 0
+    for event in session.events:
+        if event.type == "call.ended" and event.data["call_id"] not in tasks and UNKNOWN in json.dumps(event.data):
+            yield event.data["call_id"], f"call {event.data['call_id']}", event.at_us
+
+
+def attempts_of(session: SessionRows) -> dict[str, list[Attempt]]:
+    """By turn, who claimed it, in order."""
+    found: dict[str, list[Attempt]] = {}
+    for event in session.events:
+        if event.type in ("turn.started", "turn.resumed") and event.turn_id is not None:
+            found.setdefault(event.turn_id, []).append(Attempt(event.data["worker_id"], event.at_us))
+    return found
+
+
+def recoveries(found: Evidence, known: Lives) -> Iterator[float]:
+    """Seconds from a kill to the first new event of each turn that ran on the killed worker."""
+    for session in found.sessions.values():
+        by_turn: dict[str | None, list[LogEvent]] = {}
+        for event in session.events:
+            if event.type.startswith(_OF_AN_ATTEMPT):
+                by_turn.setdefault(event.turn_id, []).append(event)
+        for turn_id, attempts in attempts_of(session).items():
+            for attempt in attempts:
+                process, _ = known.names[attempt.worker_id]
+                if process not in known.deaths:
+                    continue
+                asked_us, gone_us = known.deaths[process]
+                later = [each for each in by_turn[turn_id] if each.at_us > gone_us]
+                before = [each for each in by_turn[turn_id] if attempt.at_us < each.at_us <= gone_us]
+                has_ended = any(each.type in TERMINAL or each.type == "turn.resumed" for each in before)
+                if attempt.at_us <= asked_us and later and not has_ended:
+                    yield (later[0].at_us - asked_us) / 1_000_000
+
+
+def hanging_faults(found: Evidence) -> Iterator[Fault]:
+    for reader in found.readers:
+        if reader["lags"] and max(reader["lags"]) > HANGING_SECONDS:
+            what = f"{reader['reader']} heard of an event after {max(reader['lags'])} s"
+            yield Fault("hanging", reader["session"], what)
+
+
+def verdict(folder: Path) -> dict[str, Any]:
+    found = evidence.read(folder)
+    known = lives(folder)
+    found.outages = [(line["from_us"], line["to_us"]) for line in _lines(folder / "outages.jsonl")]
+    # A process that was frozen may have lost what it ran long before it died.
+    found.deaths = {process: at_us for process, at_us in found.deaths.items() if process not in known.freezes}
+    faults = [*judge(found), *takeover_faults(found, known), *hanging_faults(found)]
+    ended = [event.at_us for each in found.sessions.values() for event in each.events if event.type in TERMINAL]
+    return {
+        "faults": [asdict(fault) for fault in faults],
+        "seen": seen(found),
+        "recoveries": sorted(recoveries(found, known)),
+        "lags": sorted(lag for reader in found.readers for lag in reader["lags"]),
+        "turn_ends_us": sorted(ended),
+    }
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+if __name__ == "__main__":
+    print(json.dumps(verdict(Path(sys.argv[1]))))

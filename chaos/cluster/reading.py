@@ -1,0 +1,115 @@
+"""Readers of a cluster: they follow a session through any API process, some from one to the next."""
+
+import asyncio
+import json
+import random
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos.cluster.line import AWAY, Line
+from chaos.reading import Reader
+
+_STAY_SECONDS = (1.0, 6.0)
+_PAUSE_SECONDS = 0.1
+_TIDY_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class ClusterReader(Reader):
+    is_restless: bool = True
+    """It goes to another process every few seconds; the others stay as long as theirs lives."""
+    is_leaving: bool = False
+    lags: list[float] = field(default_factory=list[float])
+    """Seconds from an event's commit to its arrival, of those committed while the reader was connected."""
+
+    @property
+    def is_settled(self) -> bool:
+        return self.idle.is_set() and not self.open_tasks
+
+
+class Readers:
+    """All readers of a run. One whose session seems to be over stops following, and is asked to go on at the end."""
+
+    def __init__(self, line: Line, chance: random.Random) -> None:
+        self.all: list[ClusterReader] = []
+        self._line = line
+        self._chance = chance
+        self._following: dict[str, asyncio.Task[None]] = {}
+        self._may_move = True
+        self._tidying = asyncio.create_task(self._tidy(), name="tidy the readers")
+
+    def add(self, session_id: str, *, after: int = 0) -> ClusterReader:
+        is_restless = self._chance.random() < 0.7
+        reader = ClusterReader(f"reader {len(self.all)}", session_id, after, 0.0, is_restless=is_restless)
+        self.all.append(reader)
+        self.follow(reader)
+        return reader
+
+    def follow(self, reader: ClusterReader) -> None:
+        if reader.name not in self._following:
+            self._following[reader.name] = asyncio.create_task(self._follow(reader), name=reader.name)
+
+    def leave(self, session_id: str) -> None:
+        """Nobody sends to this session any more: its readers may go once it has settled."""
+        for each in self.all:
+            each.is_leaving = each.is_leaving or each.session_id == session_id
+
+    def stand_still(self) -> None:
+        """From now on nobody changes over: whoever is connected must be told everything there."""
+        self._may_move = False
+
+    def behind(self, ends: dict[str, int]) -> list[ClusterReader]:
+        return [each for each in self.all if each.position < ends.get(each.session_id, 0)]
+
+    def is_following(self, reader: ClusterReader) -> bool:
+        return reader.name in self._following
+
+    async def close(self) -> None:
+        following = [self._tidying, *self._following.values()]
+        for each in following:
+            each.cancel()
+        await asyncio.wait(following)
+
+    def write(self, path: Path) -> None:
+        with path.open("w") as file:
+            for each in self.all:
+                line = {"reader": each.name, "session": each.session_id, "after": each.after, "events": each.events}
+                file.write(json.dumps({**line, "lags": [round(lag, 4) for lag in each.lags]}) + "\n")
+
+    async def _follow(self, reader: ClusterReader) -> None:
+        at = self._chance.randrange(len(self._line.clients))
+        while True:
+            stay = self._chance.uniform(*_STAY_SECONDS) if reader.is_restless and self._may_move else None
+            try:
+                async with asyncio.timeout(stay) as staying:
+                    await self._read(reader, at)
+            except AWAY as exc:
+                if not staying.expired():
+                    self._line.note(exc)
+                    await asyncio.sleep(_PAUSE_SECONDS)
+            at = self._line.next(at)
+
+    async def _read(self, reader: ClusterReader, at: int) -> None:
+        session = await self._line.ask_once(lambda client: client.sessions.get(reader.session_id), at=at)
+        connected_at = time.time()
+        async with session.events(after=reader.position) as stream:
+            async for event in stream:
+                now, committed_at = time.time(), event.at.timestamp()
+                if committed_at > connected_at:
+                    reader.lags.append(now - committed_at)
+                reader.take([event.number, event.type, event.turn_id, event.data])
+
+    async def _tidy(self) -> None:
+        seen: dict[str, int] = {}
+        while True:
+            for each in self.all:
+                following = self._following.get(each.name)
+                if following is None or not each.is_leaving or not each.is_settled or not self._may_move:
+                    continue
+                if seen.get(each.name) == each.position:
+                    del self._following[each.name]
+                    following.cancel()
+                    await asyncio.wait({following})
+                seen[each.name] = each.position
+            await asyncio.sleep(_TIDY_SECONDS)

@@ -1,0 +1,217 @@
+"""A run: the cluster is set up, loaded and broken; when it has settled it is judged, and the report written."""
+
+import asyncio
+import json
+import platform
+import random
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from chaos.client import Record
+from chaos.cluster.crew import Crew, Member, now_us, prepare
+from chaos.cluster.faults import Injector, plan
+from chaos.cluster.judge import ALL_KINDS
+from chaos.cluster.line import Line
+from chaos.cluster.postgres import ClusterDatabase
+from chaos.cluster.process import Post, runtime
+from chaos.cluster.reading import Readers
+from chaos.cluster.talker import Pace, Talker
+from outlast.runtime import LOCAL_OWNER
+from tests.support.postgres import Installation, postgres_version
+
+_WORKERS = 3
+_APIS = 2
+_SETTLE = 120.0
+_LATE_READERS = 100
+_NOTES = ("deaths", "freezes", "outages", "names", "record")
+_PACKAGES = ("outlast", "pydantic-ai-slim", "sqlalchemy", "asyncpg", "pgqueuer")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    rate: float
+    clients: int
+    gap: float
+    freeze: float
+    limit: float
+
+
+class Run:
+    """`play` gives the exit code. What the judge looked at stays in its folder if there was a fault."""
+
+    def __init__(self, postgres: Installation, *, faults: int, seed: int, load: Load, name: str, results: Path) -> None:
+        self._database = ClusterDatabase(postgres)
+        self._faults, self._seed, self._load = faults, seed, load
+        self._name, self._results = name, results
+        self._folder = Path(tempfile.mkdtemp(prefix="outlast-cluster-"))
+        self._done: Counter[str] = Counter()
+        self._troubles: Counter[str] = Counter()
+        self._complaints: list[str] = []
+        self._loaded_us = (0, 0)
+
+    async def play(self) -> int:
+        print(f"cluster chaos: {self._faults} faults, seed {self._seed}", flush=True)
+        began = time.monotonic()
+        for each in _NOTES:
+            (self._folder / f"{each}.jsonl").touch()
+        prepare()
+        await self._database.create()
+        async with runtime(Post(self._folder, self._database.url, 0, 0)) as outlast:
+            _, token = await outlast.keys.make(LOCAL_OWNER, "chaos")
+        members = [Member(f"worker {at}", None) for at in range(_WORKERS)]
+        members += [Member(f"api {at}", _free_port()) for at in range(_APIS)]
+        crew = Crew(self._folder, self._database.url, members)
+        line = Line([each.port for each in members if each.port is not None], token, self._chance("line"))
+        readers = Readers(line, self._chance("readers"))
+        try:
+            await crew.start()
+            await self._loaded(crew, line, readers)
+        finally:
+            await readers.close()
+            await line.close()
+            self._complaints += await crew.close()
+            self._troubles = line.troubles
+        readers.write(self._folder / "readers.jsonl")
+        await self._database.copy(self._folder / "outlast.db")
+        print(f"settled after {time.monotonic() - began:.0f} s; judging", flush=True)
+        return self._report(await _judged(self._folder), time.monotonic() - began)
+
+    async def _loaded(self, crew: Crew, line: Line, readers: Readers) -> None:
+        await line.ask(lambda client: client.sessions.list(limit=1))
+        while await self._database.workers() < _WORKERS:
+            await asyncio.sleep(0.05)
+        record, pace = Record(self._folder / "record.jsonl"), Pace(self._load.rate)
+        names = [*(str(at) for at in range(self._load.clients)), "stalls"]
+        talkers = [Talker(line, readers, record, pace, self._chance(f"talker {name}"), name) for name in names]
+        talking = [asyncio.create_task(each.run(), name=f"talker {each.name}") for each in talkers[:-1]]
+        injector = Injector(crew, self._database, talkers[-1], self._chance("whom"), self._load.freeze)
+        begun_us = now_us()
+        try:
+            await self._break(injector, talking)
+            self._loaded_us = (begun_us, now_us())
+            for each in talkers:
+                each.is_over = True
+            await asyncio.wait(talking, timeout=_SETTLE)
+            await self._settle(readers)
+        finally:
+            self._done = injector.done
+            for each in talking:
+                each.cancel()
+            await asyncio.wait(talking)
+            record.close()
+
+    async def _break(self, injector: Injector, talking: Sequence[asyncio.Task[None]]) -> None:
+        until = time.monotonic() + self._load.limit
+        chance = self._chance("gaps")
+        for number, kind in enumerate(plan(self._seed, self._faults)):
+            await asyncio.sleep(self._load.gap * chance.uniform(0.5, 1.5))
+            for each in talking:
+                if each.done():
+                    each.result()
+            if time.monotonic() > until:
+                break
+            await injector.inject(kind)
+            if (number + 1) % 20 == 0:
+                print(f"{number + 1} faults", flush=True)
+        await injector.thawed()
+
+    async def _settle(self, readers: Readers) -> None:
+        """Work ends, connected readers catch up where they are, then the others, and some that come late."""
+        deadline = time.monotonic() + _SETTLE
+        while await self._database.still_open() and time.monotonic() < deadline:
+            await asyncio.sleep(0.1)
+        ends = await self._database.ends()
+        readers.stand_still()
+        await self._caught_up(readers, ends, deadline, is_following=True)
+        chance = self._chance("late")
+        for each in readers.behind(ends):
+            readers.follow(each)
+        for session_id in chance.sample(sorted(ends), min(len(ends), _LATE_READERS)):
+            readers.add(session_id)
+            readers.add(session_id, after=chance.randint(0, ends[session_id]))
+        await self._caught_up(readers, ends, deadline, is_following=False)
+
+    async def _caught_up(self, readers: Readers, ends: dict[str, int], deadline: float, *, is_following: bool) -> None:
+        """Wait for every reader, or for those that follow; one that never gets there is for the judge to see."""
+        while time.monotonic() < deadline:
+            if not [each for each in readers.behind(ends) if not is_following or readers.is_following(each)]:
+                return
+            await asyncio.sleep(0.05)
+
+    def _report(self, judged: dict[str, Any], seconds: float) -> int:
+        faults: list[dict[str, Any]] = judged["faults"]
+        faults += [{"kind": "errors", "session_id": "", "what": each} for each in self._complaints]
+        totals = Counter(fault["kind"] for fault in faults)
+        begun, over = self._loaded_us
+        in_load = [at for at in judged["turn_ends_us"] if begun <= at <= over]
+        report = {
+            "faults": sum(self._done.values()),
+            "kills": self._done["kill worker"] + self._done["kill api"],
+            **{kind: totals[kind] for kind in ALL_KINDS},
+            "faults_by_kind": dict(sorted(self._done.items())),
+            "recovery_seconds": _spread(judged["recoveries"]),
+            "delivery_seconds": _spread(judged["lags"]),
+            "turns_per_second": round(len(in_load) / max(1e-6, (over - begun) / 1e6), 2),
+            "seen": dict(sorted(judged["seen"].items())),
+            "client_troubles": dict(self._troubles.most_common()),
+            "seed": self._seed,
+            "load": {"rate": self._load.rate, "clients": self._load.clients, "freeze_seconds": self._load.freeze},
+            "cluster": {"workers": _WORKERS, "apis": _APIS},
+            "examples": faults[:20],
+            "seconds": round(seconds, 1),
+            "versions": {
+                "python": platform.python_version(),
+                "postgresql": postgres_version().rpartition(" ")[2],
+                **{name: version(name) for name in _PACKAGES},
+            },
+        }
+        self._results.mkdir(exist_ok=True)
+        path = self._results / f"cluster-{self._name}.json"
+        path.write_text(json.dumps(report, indent=2) + "\n")
+        shown = ", ".join(f"{kind} {totals[kind]}" for kind in ALL_KINDS)
+        print(f"{report['faults']} faults: {shown}")
+        print(f"recovery {report['recovery_seconds']}, {report['turns_per_second']} turns/s; report: {path.name}")
+        for fault in faults[:20]:
+            print(f"  {fault['kind']}: {fault['session_id']} {fault['what'][:400]}")
+        if faults:
+            print(f"  everything is in {self._folder}", flush=True)
+            return 1
+        shutil.rmtree(self._folder)
+        return 0
+
+    def _chance(self, of: str) -> random.Random:
+        return random.Random(f"{of} {self._seed}")
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    """Of sorted values."""
+    if not values:
+        return {"count": 0}
+    at = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+    picked = {name: values[min(len(values) - 1, int(len(values) * share))] for name, share in at.items()}
+    return {"count": len(values), **{name: round(value, 3) for name, value in picked.items()}}
+
+
+def _free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as found:
+        return found.getsockname()[1]
+
+
+async def _judged(folder: Path) -> dict[str, Any]:
+    """What the judge, a process of its own, says about a folder."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "chaos.cluster.judge", str(folder), stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, "the judge failed"
+    return json.loads(output)
