@@ -63,7 +63,7 @@ class PostgresSignals(LocalSignals):
         while True:
             try:
                 await self._send_until_closed(connection)
-            except FOREIGN as exc:
+            except Exception as exc:  # whatever it was: who hears nothing is late for ever
                 log.warning("signals from other processes are away for a moment", error=repr(exc))
             finally:
                 connection.terminate()

@@ -86,7 +86,7 @@ class Presence:
                     await self._stay(connection, entered, attention)
                 finally:
                     connection.terminate()
-            except FOREIGN as exc:
+            except Exception as exc:  # whatever it was: a worker without presence could claim nothing for ever
                 if not self._is_entered:
                     self._tell(_fail, entered, exc)
                     return

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 import structlog
-from asyncpg.exceptions import InterfaceError, PostgresError
+from asyncpg.exceptions import InterfaceError, InternalClientError, PostgresError
 from sqlalchemy import exc as exc_types
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -21,7 +21,14 @@ T = TypeVar("T")
 log = structlog.get_logger("outlast.store")
 
 _RETRIES = 3
-FOREIGN = (exc_types.DBAPIError, exc_types.TimeoutError, OSError, PostgresError, InterfaceError)
+FOREIGN = (
+    exc_types.DBAPIError,
+    exc_types.TimeoutError,
+    OSError,
+    PostgresError,
+    InterfaceError,
+    InternalClientError,  # what the driver makes of a connection that is cut between two of its steps
+)
 _UNAVAILABLE = frozenset({"08", "53", "57", "58"})
 """Classes of SQLSTATE: connection lost, resources used up, stopped by an operator, trouble of the system."""
 _NOT_TEXT = "22021"
@@ -143,7 +150,7 @@ def _is_unreachable(exc: BaseException) -> bool:
         if exc.connection_invalidated:
             return True
         exc = exc.orig or exc
-    if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError):
+    if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError | InternalClientError):
         return True
     return _state(exc)[:2] in _UNAVAILABLE
 

@@ -1,0 +1,68 @@
+"""The presence of a worker: it must not end before its worker does."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from asyncpg.exceptions import InternalClientError
+
+from outlast import ids
+from outlast.engines import presence
+from outlast.engines.presence import Presence
+from outlast.errors import StoreUnavailable
+from outlast.ids import WorkerId
+from outlast.store.postgres import unavailable
+from tests.support.store import opened
+
+
+class Failing:
+    """A connection on which the first renewals fail as the driver fails when it is cut between two of its steps."""
+
+    def __init__(self, connection: Any, failures: list[BaseException], renewed: threading.Event) -> None:
+        self._connection = connection
+        self._failures = failures
+        self._renewed = renewed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    async def fetchval(self, query: str, *arguments: Any) -> Any:
+        if query.startswith("UPDATE") and self._failures:
+            raise self._failures.pop()
+        found = await self._connection.fetchval(query, *arguments)
+        if query.startswith("UPDATE"):
+            self._renewed.set()
+        return found
+
+
+@pytest.mark.parametrize(
+    "failure", [InternalClientError("cannot switch to state 12"), RuntimeError("something that nobody foresaw")]
+)
+async def test_a_worker_stays_present_whatever_becomes_of_its_connection(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    """P5: a worker whose presence ended while it lived would be taken for dead, and could claim nothing for ever."""
+    plain, failures, renewed = presence.connect, [failure], threading.Event()
+    lost: list[WorkerId] = []
+
+    async def connect(*arguments: Any, **options: Any) -> Any:
+        return Failing(await plain(*arguments, **options), failures, renewed)
+
+    monkeypatch.setattr(presence, "connect", connect)
+    monkeypatch.setattr(presence, "RENEW_SECONDS", 0.01)
+    async with opened(postgres_url) as database:
+        present = Presence(sa.make_url(postgres_url), ids.worker_id(), when_lost=lost.append)
+        await present.start()
+        try:
+            assert await asyncio.to_thread(renewed.wait, 30)
+            known = await database.read(lambda connection: connection.execute(sa.text("SELECT id FROM workers")).all())
+        finally:
+            await present.close()
+    assert (failures, lost, [row.id for row in known]) == ([], [], [present.worker_id])
+
+
+def test_what_the_driver_says_of_a_cut_connection_is_an_unavailable_store() -> None:
+    """P1: nothing is wrong with what was asked, and another connection may do it."""
+    assert isinstance(unavailable(InternalClientError("another operation (2) is in progress")), StoreUnavailable)
