@@ -1,8 +1,10 @@
 """Streams of the client over a wire that is cut: nothing lost, nothing twice (P4, E1, E6, D2)."""
 
 import asyncio
+import pkgutil
 from contextlib import AsyncExitStack
 from itertools import cycle, repeat
+from typing import Any
 
 import pytest
 from pydantic_ai import Tool
@@ -10,7 +12,7 @@ from pydantic_ai import Tool
 import outlast
 from outlast import Event, hints
 from outlast.client.streams import EventStream, Fed
-from outlast.errors import NotFound, Unreachable
+from outlast.errors import NotFound, StoreUnavailable, Unreachable
 from outlast.testing import call, gate, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, events_of, scripted
@@ -44,6 +46,42 @@ async def test_a_stream_over_a_wire_that_is_cut_has_every_event_once(runtime: Ru
         ]
         assert len({event.number for event in seen}) == len(seen)
         assert wire.connections > 5
+
+
+@pytest.mark.parametrize("kind", ["log", "feed"])
+async def test_a_stream_waits_while_the_store_is_away(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """P4: a look that fails costs a moment: the stream goes on in the same connection, and has everything."""
+    answering = Checkpoint()
+    failures = [StoreUnavailable("away") for _ in range(3)]
+    place = "outlast.sessions.log_reader._page" if kind == "log" else "outlast.owners.feed._Page"
+    async with (
+        serving(runtime(scripted([text("One. "), gate(answering), text("Two.")]))) as server,
+        running(server.url) as wire,
+        client_of(server, url=wire.url) as client,
+    ):
+        session = await client.sessions.create()
+        await session.send("tell")
+        await answering.reached()
+        seen: list[Event] = []
+        async with session.events() if kind == "log" else client.events() as stream:
+            while not seen or seen[-1].type not in ("part.delta", "turn.started"):
+                found = await anext(stream)
+                seen.append(found.event if isinstance(found, Fed) else found)
+            plain, connections = pkgutil.resolve_name(place), wire.connections
+
+            def look(*arguments: Any) -> Any:
+                if failures:
+                    raise failures.pop()
+                return plain(*arguments)
+
+            monkeypatch.setattr(place, look)
+            answering.open()
+            while not seen[-1].is_terminal:
+                found = await anext(stream)
+                seen.append(found.event if isinstance(found, Fed) else found)
+        assert (failures, wire.connections) == ([], connections)
 
 
 async def test_a_stream_goes_on_when_the_server_starts_again(runtime: Runtime) -> None:

@@ -14,6 +14,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from outlast.errors import NotFound
 from outlast.events.event import Event
 from outlast.events.stream import EventStream
+from outlast.store.database import persistently
 
 MEDIA_TYPE = "text/event-stream"
 DESCRIBED: dict[str, Any] = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
@@ -75,10 +76,13 @@ async def log_frames(
     wants: Callable[[Event], bool] = lambda event: True,
     until: Callable[[Event], bool] = lambda event: False,
 ) -> AsyncIterator[bytes]:
-    """The frames of a stream, page by page; ends after the event that `until` names, or with the session."""
+    """The frames of a stream, page by page; ends after the event that `until` names, or with the session.
+
+    While the store is unavailable it waits, as the turns do: a stream that has begun has no other way to say so.
+    """
     async with stream:
         while True:
-            batch = await stream.batch()
+            batch = await persistently(stream.batch)
             if not batch:
                 return
             frames: list[bytes] = []

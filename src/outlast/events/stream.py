@@ -111,6 +111,7 @@ class EventStream:
     async def _fill(self) -> None:
         if self._is_at_end and self._subscription is not None:
             await self._subscription.wait()
+            self._is_at_end = False  # a reader that asks again after a failed look must not wait for another signal
         page = await self._read(self._session_id, self.position, PAGE)
         if self._is_done:
             return

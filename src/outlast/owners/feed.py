@@ -147,6 +147,7 @@ class OwnerStream:
         await self._open()
         if self._is_at_end and self._subscription is not None:
             await self._subscription.wait()
+            self._is_at_end = False  # a reader that asks again after a failed look must not wait for another signal
         page = await self._database.read(lambda connection: _Page(connection, self._owner_id, self._place.copy()))
         if self._is_done:
             return

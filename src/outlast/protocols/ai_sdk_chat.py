@@ -21,6 +21,7 @@ from outlast.protocols.ai_sdk_request import ChatRequest
 from outlast.sessions import profile
 from outlast.sessions.directory import Sessions
 from outlast.sessions.session import Session
+from outlast.store.database import persistently
 from outlast.store.inputs import InputState
 
 _DECIDING = frozenset({EventType.INPUT_DELIVERED, EventType.INPUT_REMOVED, EventType.SESSION_HELD})
@@ -103,7 +104,7 @@ async def turn_frames(session: Session, turn_id: TurnId) -> AsyncGenerator[bytes
     lead = await session.turn(turn_id).lead()
     # The end of a turn that is over may be no longer kept: then there is nothing to wait for.
     async with session.events(after=lead.after, follow=not lead.is_over) as stream:
-        while not encoder.is_over and (batch := await stream.batch()):
+        while not encoder.is_over and (batch := await persistently(stream.batch)):
             frames = [frame(chunk) for event in batch for chunk in encoder.add(event)]
             if frames:
                 yield "".join(frames).encode()

@@ -10,6 +10,7 @@ from outlast.api.auth import Caller
 from outlast.api.routes.events import Types, filter_of
 from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, Runtime
 from outlast.owners.feed import OwnerStream
+from outlast.store.database import persistently
 from outlast.wire.event import EventAnswer, FeedPage
 
 router = APIRouter(tags=["events"], responses=COMMON)
@@ -51,6 +52,10 @@ async def owner_events(
 async def _frames(stream: OwnerStream, types: str | None) -> AsyncIterator[bytes]:
     wants = filter_of(types)
     async with stream:
-        async for cursor, event in stream:
+        while True:
+            try:
+                cursor, event = await persistently(lambda: anext(stream))
+            except StopAsyncIteration:
+                return
             if wants(event):
                 yield sse.frame(event, None if event.is_control else cursor)
