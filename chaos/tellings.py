@@ -64,15 +64,19 @@ def _truth(row: Row, lines: Sequence[Entry], outages: Sequence[tuple[int, int]])
         if not after:
             yield "untold", f"task {row['id']} is told as done and was not"
         asked = row["cancel_requested_at"]
-        is_heard = asked is not None and not any(
-            begun <= asked + _HEARS_WITHIN_US and asked <= over for begun, over in outages
-        )
-        if is_heard and row["attempt"] == 1 and any(line.at_us > asked + _HEARS_WITHIN_US for line in after):
+        if asked is not None and row["attempt"] == 1 and _went_on(asked, after, outages):
             yield "lost", f"the cancel of {row['id']}, which went on and ended"
     if row["state"] == "canceled" and row["tool"] not in MAY_RUN_AGAIN and after:
         yield "untold", f"task {row['id']} is told as canceled and took effect"
     if any(line.phase == "before" and line.at_us > row["ended_at"] for line in lines):
         yield "repeated", f"task {row['id']} ran again after its end"
+
+
+def _went_on(asked: int, after: Sequence[Entry], outages: Sequence[tuple[int, int]]) -> bool:
+    """It took effect long after its cancel, which could be heard."""
+    heard = asked + _HEARS_WITHIN_US
+    is_deaf = any(begun <= heard and asked <= over for begun, over in outages)
+    return not is_deaf and any(line.at_us > heard for line in after)
 
 
 def _told_once(session: SessionRows, row: Row, checks: Sequence[tuple[int, Row]]) -> Found:

@@ -44,13 +44,14 @@ class ClusterDatabase:
         async with self._connected() as connection:
             await connection.fetchval(_CUT, share)
 
-    async def workers(self) -> int:
+    async def has_workers(self, count: int) -> bool:
         async with self._connected() as connection:
-            return await connection.fetchval("SELECT count(*) FROM workers")
+            return await connection.fetchval("SELECT count(*) FROM workers") >= count
 
-    async def still_open(self) -> list[str]:
+    async def is_settled(self) -> bool:
+        """Nothing is open, and nothing waits where no hold keeps it."""
         async with self._connected() as connection:
-            return [row["id"] for row in await connection.fetch(_OPEN)]
+            return await connection.fetchval(f"SELECT NOT EXISTS ({_OPEN})")
 
     async def ends(self) -> dict[str, int]:
         """Where the log of each session ends."""

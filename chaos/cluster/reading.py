@@ -81,8 +81,9 @@ class Readers:
         at = self._chance.randrange(len(self._line.clients))
         while True:
             stay = self._chance.uniform(*_STAY_SECONDS) if reader.is_restless and self._may_move else None
+            staying = asyncio.timeout(stay)
             try:
-                async with asyncio.timeout(stay) as staying:
+                async with staying:
                     await self._read(reader, at)
             except AWAY as exc:
                 if not staying.expired():

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -88,8 +88,7 @@ class Run:
 
     async def _loaded(self, crew: Crew, line: Line, readers: Readers) -> None:
         await line.ask(lambda client: client.sessions.list(limit=1))
-        while await self._database.workers() < _WORKERS:
-            await asyncio.sleep(0.05)
+        await self._until(lambda: self._database.has_workers(_WORKERS))
         record, pace = Record(self._folder / "record.jsonl"), Pace(self._load.rate)
         names = [*(str(at) for at in range(self._load.clients)), "stalls"]
         talkers = [Talker(line, readers, record, pace, self._chance(f"talker {name}"), name) for name in names]
@@ -127,9 +126,8 @@ class Run:
 
     async def _settle(self, readers: Readers) -> None:
         """Work ends, connected readers catch up where they are, then the others, and some that come late."""
+        await self._until(self._database.is_settled)
         deadline = time.monotonic() + _SETTLE
-        while await self._database.still_open() and time.monotonic() < deadline:
-            await asyncio.sleep(0.1)
         ends = await self._database.ends()
         readers.stand_still()
         await self._caught_up(readers, ends, deadline, is_following=True)
@@ -140,6 +138,14 @@ class Run:
             readers.add(session_id)
             readers.add(session_id, after=chance.randint(0, ends[session_id]))
         await self._caught_up(readers, ends, deadline, is_following=False)
+
+    async def _until(self, is_so: Callable[[], Awaitable[bool]]) -> None:
+        """Wait for it; what never becomes so is for the judge to see."""
+        deadline = time.monotonic() + _SETTLE
+        while time.monotonic() < deadline:
+            if await is_so():
+                return
+            await asyncio.sleep(0.1)
 
     async def _caught_up(self, readers: Readers, ends: dict[str, int], deadline: float, *, is_following: bool) -> None:
         """Wait for every reader, or for those that follow; one that never gets there is for the judge to see."""
