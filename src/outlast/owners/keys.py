@@ -92,7 +92,10 @@ class Keys:
         return await self.database.read(read)
 
     async def revoke(self, key_id: KeyId | str, *, owner_id: str | None = None) -> Key:
-        """The key opens nothing from now on; to revoke it again changes nothing. `owner_id`: only if it is theirs."""
+        """The key opens nothing from now on; to revoke it again changes nothing. `owner_id`: only if it is theirs.
+
+        Streams that are open go on until their connections end.
+        """
 
         def revoke(unit: Unit) -> Key:
             keys.revoke(unit, _owned(unit.connection, key_id, owner_id).id)
