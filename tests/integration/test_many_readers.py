@@ -8,12 +8,18 @@ from typing import cast
 import httpx2
 import psutil
 import pytest
+from pydantic_ai import Agent
 
+from outlast import Outlast, Settings
+from outlast.events.event import Draft
+from outlast.events.types import EventType
+from outlast.testing import ScriptedModel
 from tests.support.serving_process import ServingProcess
 
 READERS = 1_000
 TOGETHER = 50
-SPARE_BYTES = 48 * 2**20
+SPARE_BYTES = 24 * 2**20
+LONG = 40_000
 
 
 @dataclass
@@ -53,15 +59,27 @@ class Reader:
         self.writer.transport.abort()
 
 
-async def a_thousand(server: ServingProcess, client: httpx2.AsyncClient) -> None:
-    """Connect, be told a whole turn, leave; one more connects and never reads."""
+async def a_long_log(database: Path) -> str:
+    """A session whose log is far larger than what lies between a server and a client that does not read."""
+    drafts = [
+        Draft(EventType.PART_DELTA, {"part": "0.0", "offset": at * 500, "text": "x" * 500}) for at in range(1_000)
+    ]
+    async with Outlast(Agent(ScriptedModel([])), database=database, settings=Settings(durability="normal")) as outlast:
+        session = await outlast.sessions.create()
+        for _ in range(LONG // 1_000):
+            await outlast.database.transaction(lambda unit: unit.append(session.id, drafts), name="fill")
+        return session.id
+
+
+async def a_thousand(server: ServingProcess, client: httpx2.AsyncClient, long_session: str) -> None:
+    """Connect, be told a whole turn, leave; one more asks for far more than fits on the way, and never reads."""
     path = f"/v1/sessions/{(await client.post('/v1/sessions', json={})).json()['id']}"
     port, token = server.port, server.place.token
     readers = [Reader(port, token, f"{path}/events") for _ in range(READERS)]
     streams: list[asyncio.StreamReader] = []
     for at in range(0, READERS, TOGETHER):
         streams += await asyncio.gather(*(each.connect() for each in readers[at : at + TOGETHER]))
-    stuck = Reader(port, token, f"{path}/events")
+    stuck = Reader(port, token, f"/v1/sessions/{long_session}/events")
     await stuck.connect()
     stuck.stop_reading()
     await client.post(f"{path}/messages", json={"text": "speak"})
@@ -80,13 +98,14 @@ async def until_all_have_left(client: httpx2.AsyncClient) -> None:
 @pytest.mark.timeout(180)
 async def test_a_thousand_readers_and_one_that_never_reads(tmp_path: Path) -> None:
     """E4, E5, P8: all are told everything; memory is flat after they have left, however often they come."""
+    long_session = await a_long_log(tmp_path / "speaking.db")
     with ServingProcess(tmp_path, app="tests.support.speaking_app:app") as server:
         async with server.client() as client:
-            await a_thousand(server, client)
+            await a_thousand(server, client, long_session)
             await until_all_have_left(client)
             process = psutil.Process(server.process.pid)
             before = process.memory_info().rss
-            await a_thousand(server, client)
+            await a_thousand(server, client, long_session)
             await until_all_have_left(client)
             assert process.memory_info().rss - before < SPARE_BYTES
             assert process.num_fds() < 100
