@@ -188,6 +188,11 @@ class Outlast(Generic[DepsT, OutputT]):
     def database(self) -> Database:
         return self._open().database
 
+    async def upgrade(self) -> None:
+        """Bring the database to the schema of this version, as every start does, and run nothing."""
+        async with AsyncExitStack() as stack:
+            await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
+
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             await self._start(stack)

@@ -6,8 +6,10 @@ The crashes are real: a child process is killed with SIGKILL at an exact place, 
 import asyncio
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
+from pydantic_ai import Agent, FunctionToolset, Tool
 from pydantic_ai.messages import BinaryContent, UserPromptPart
 
 import outlast as public
@@ -275,8 +277,6 @@ async def test_a_call_that_does_not_end_before_shutdown(runtime: Runtime, is_ide
         return "worked"
 
     async def serve(model: ScriptedModel) -> Outcome | None:
-        from pydantic_ai import Agent
-
         agent = Agent(model, name="agent")
         agent.tool_plain(metadata=public.hints(idempotent=is_idempotent))(work)
         async with runtime(agent=agent) as outlast:
@@ -296,6 +296,30 @@ async def test_a_call_that_does_not_end_before_shutdown(runtime: Runtime, is_ide
     assert (outcome.state, outcome.text) == ("completed", "Done.")
     assert [each.outcome for each in outcome.calls] == ["success" if is_idempotent else "interrupted"]
     assert len(runs) == (2 if is_idempotent else 1)
+
+
+async def test_a_task_that_cannot_begin_again_is_told_as_failed(runtime: Runtime) -> None:
+    """P4: the next process has the agent, but its toolset does not open; nobody waits for ever."""
+    here = Checkpoint()
+
+    class Broken(FunctionToolset[Any]):
+        async def __aenter__(self) -> Self:
+            raise ConnectionError("no such server")
+
+    async def work() -> str:
+        await here()
+        return "worked"
+
+    tool = Tool(work, metadata=public.hints(budget=0.01, idempotent=True))
+    first = ScriptedModel([call("work", call_id="c1"), "It goes on."])
+    async with runtime(agent=Agent(first, name="agent", tools=[tool])) as outlast:
+        session = await outlast.sessions.create()
+        await (await session.send("Work.")).outcome()
+        (task,) = await outlast.tasks.list()
+    second = Agent(ScriptedModel(["Never."]), name="agent", tools=[tool], toolsets=[Broken()])
+    async with runtime(agent=second) as outlast:
+        ended = await outlast.tasks.wait(task.id, seconds=30)
+        assert (ended.state, ended.attempt, (ended.error or {}).get("kind")) == ("failed", 2, "internal_error")
 
 
 async def test_shutdown_in_the_middle_of_an_answer_asks_again(runtime: Runtime) -> None:

@@ -1,4 +1,4 @@
-"""`outlast db`: a database file, without a server."""
+"""`outlast db`: a database, without a server."""
 
 import asyncio
 import shutil
@@ -12,34 +12,39 @@ import typer
 from outlast.cli.asking import say
 from outlast.cli.exits import Exit
 
-app = typer.Typer(help="Upgrade and copy a database file.", no_args_is_help=True)
+app = typer.Typer(help="Upgrade and copy a database.", no_args_is_help=True)
 Database = Annotated[Path, typer.Argument(metavar="DATABASE", help="The SQLite file.")]
 _FILES = ".files"
 
 
 @app.command()
-def upgrade(database: Database = Path("outlast.db")) -> None:
-    """Bring a database to the schema of this version, as every start does. A copy of the old one is kept beside it."""
-    from outlast.clock import SystemClock
-    from outlast.engines.embedded import FileLock
+def upgrade(
+    database: Annotated[
+        str, typer.Argument(metavar="DATABASE", help="A SQLite file, a postgresql:// URL, or the app that has one.")
+    ] = "outlast.db",
+) -> None:
+    """Bring a database to the schema of this version, as every start does.
+
+    A copy of an old SQLite file is kept beside it.
+    """
+    from pydantic_ai import Agent
+
+    from outlast.cli.app_file import load_app
     from outlast.errors import OutlastError
-    from outlast.store.opening import open_sqlite
+    from outlast.runtime import Outlast
 
-    async def work() -> None:
-        lock = FileLock(database.resolve())
-        lock.acquire()
-        try:
-            await (await open_sqlite(database.resolve(), clock=SystemClock(), durability="full")).close()
-        finally:
-            lock.release()
-
-    _must_exist(database)
+    is_url = "://" in database
+    is_app = not is_url and (database.endswith(".py") or ":" in database)
+    if not is_url and not is_app:
+        _must_exist(Path(database))
     try:
-        asyncio.run(work())
+        outlast = load_app(database) if is_app else Outlast(Agent(), database=database)
+        asyncio.run(outlast.upgrade())
     except OutlastError as exc:
         say(exc.message)
         raise typer.Exit(Exit.FAILED) from exc
-    print(f"{database} has the schema of this version.")
+    # A URL may hold a password.
+    print(f"{'The database' if is_url else database} has the schema of this version.")
 
 
 @app.command()

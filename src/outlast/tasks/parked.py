@@ -89,6 +89,12 @@ class ParkedCalls:
     def tell_progress(self, task_id: TaskId, attempt: int, progress: dict[str, Any]) -> None:
         self._spawn(self._change(task_id, attempt, progress=tasks.encode(progress)))
 
+    async def refuse(self, task_id: TaskId, attempt: int, error: dict[str, Any]) -> None:
+        """A task that was claimed and could not begin: nobody runs it, so its end is told here."""
+        await self._persist(
+            lambda unit: service.end(unit, task_id, TaskState.FAILED, attempt=attempt, error=error, limits=self._limits)
+        )
+
     def lose(self) -> None:
         """Others took this process for dead and tell what becomes of its calls: stop them, and record no cancel."""
         for owned in self._owned:
@@ -254,11 +260,12 @@ class ParkedCalls:
 
         await self._persist(settle)
 
-    async def _persist(self, settle: Callable[[Unit], None]) -> None:
+    async def _persist(self, settle: Callable[[Unit], object]) -> None:
         wait = 0.02
         while True:
             try:
-                return await self._database.transaction(settle, name="settle")
+                await self._database.transaction(settle, name="settle")
+                return None
             except StoreUnavailable as exc:
                 if exc.details.get("is_closed"):
                     return log.warning("an end is left to the next start", error=str(exc))

@@ -15,6 +15,7 @@ from outlast.calls.hook import start
 from outlast.sessions.lease import DepsLease
 from outlast.sessions.turn_calls import CallShop, bind_channel
 from outlast.store import outputs, tasks
+from outlast.store.database import persistently
 from outlast.store.tasks import Task
 from outlast.tasks.parked import Owned
 
@@ -66,7 +67,9 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     assert task.call_id is not None
     assert task.tool is not None
     session_id, call_id = task.session_id, task.call_id
-    offset = await shop.home.database.read(lambda connection: outputs.total(connection, session_id, call_id))
+    offset = await persistently(
+        lambda: shop.home.database.read(lambda connection: outputs.total(connection, session_id, call_id))
+    )
     channel = CallChannel(
         shop.home,
         session_id,

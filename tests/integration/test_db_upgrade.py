@@ -1,0 +1,38 @@
+"""`outlast db upgrade` on PostgreSQL: our tables and the queue's, before any process starts."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from outlast.store import opening, workers
+from tests.support.worker_process import APP, ROOT, Workers
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.mark.parametrize("way", ["url", "app"])
+async def test_a_postgres_database_is_upgraded_without_starting_anything(
+    postgres_url: str, tmp_path: Path, way: str
+) -> None:
+    """I5: once for each version; again changes nothing, and a URL is not repeated, for it may hold a password."""
+    environment = Workers(postgres_url, tmp_path).environment
+    for _ in range(2):
+        said = upgrade(postgres_url if way == "url" else APP, environment)
+        assert "has the schema of this version" in said
+        assert postgres_url not in said
+    database = await opening.open_postgres(opening.parse(postgres_url))
+    try:
+        assert (await database.read(workers.roll)).sightings == []
+        assert (await database.read(workers.forgotten)).turns == []
+    finally:
+        await database.close()
+
+
+def upgrade(target: str, environment: Mapping[str, str]) -> str:
+    command = [sys.executable, "-m", "outlast", "db", "upgrade", target]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
