@@ -20,11 +20,8 @@ from outlast.store.turns import Disposition, TurnState
 from outlast.store.unit import Unit, Work
 from outlast.tasks import service
 from outlast.tasks.rerun import run_again
-<<<<<<< HEAD
-from outlast.tools.redact import error_chain
-=======
 from outlast.tools import outcomes
->>>>>>> 43c660c (Upgrade PostgreSQL by URL or app, and tell the end of a task that was claimed and could not begin)
+from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
 
@@ -185,14 +182,10 @@ class Worker:
             lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
             await run_again(host.agent, shop.calls, shop.threads, task, lease, deadline_in=deadline_in)
         except Exception as exc:
-<<<<<<< HEAD
             log.error("a task could not be run again", task_id=task.id, exception=error_chain(exc))
-=======
-            log.exception("a task could not be run again", task_id=task.id)
             failed = outcomes.internal_error(task.tool or task.kind, exc, shop.secrets)
             error = {"kind": "internal_error", "message": str(failed)}
             await shop.calls.parked.refuse(task.id, task.attempt, error)
->>>>>>> 43c660c (Upgrade PostgreSQL by URL or app, and tell the end of a task that was claimed and could not begin)
         finally:
             self._running.pop(task.id, None)
 
