@@ -2,6 +2,7 @@
 
 import asyncio
 
+import anyio
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import exc as exc_types
@@ -11,7 +12,7 @@ from outlast.errors import StoreUnavailable
 from outlast.ids import TurnId
 from outlast.store.database import Database, Moment
 from outlast.store.unit import Committed, Unit, Work
-from tests.support.store import Outbox, append, count_events, new_session, note, started, stored_notes
+from tests.support.store import Outbox, append, count_events, new_session, note, opened, started, stored_notes
 
 
 class Refused(Exception):
@@ -174,3 +175,19 @@ async def test_reading_is_one_moment_of_the_log(database: Database) -> None:
 
     assert await database.read(read) == (1, 1)
     assert await count_events(database) == 2
+
+
+async def test_a_reader_that_goes_away_costs_no_connection(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """E5: streams end in the middle of a read all the time; their connections are used again."""
+
+    def slowly(connection: sa.Connection) -> int:
+        return connection.execute(sa.text("SELECT pg_backend_pid() FROM pg_sleep(0.05)")).scalar_one()
+
+    async with opened(postgres_url) as database:
+        known = await database.read(slowly)
+        for _ in range(3):
+            with anyio.move_on_after(0.02) as scope:
+                await database.read(slowly)
+            assert scope.cancelled_caught
+        assert await database.read(slowly) == known
+    assert [each.message for each in caplog.records if each.levelname == "ERROR"] == []

@@ -65,6 +65,10 @@ class PostgresDatabase:
         return await decided(self._transaction(fn, name))
 
     async def read(self, fn: Callable[[sa.Connection], T]) -> T:
+        # To the end also for a reader that has gone: a connection that is cancelled in the middle is thrown away.
+        return await decided(self._read(fn))
+
+    async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
         try:
             async with self._reading.connect() as connection:
                 return await connection.run_sync(fn)
