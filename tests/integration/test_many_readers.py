@@ -84,7 +84,7 @@ async def a_thousand(server: ServingProcess, client: httpx2.AsyncClient, long_se
     stuck.stop_reading()
     await client.post(f"{path}/messages", json={"text": "speak"})
     await asyncio.gather(*(each.follow(stream) for each, stream in zip(readers, streams, strict=True)))
-    assert len(readers[0].ids) > 20
+    assert len(readers[0].ids) >= 10
     assert all(each.ids == readers[0].ids for each in readers)
     stuck.leave()
 
