@@ -165,9 +165,9 @@ def _read(screen: int) -> bytes:
 
 def test_the_demo_serves_an_agent_to_try(tmp_path: Path) -> None:
     """K1: no key is needed; it says where it is and what to type, works, and stops cleanly."""
-    with Program(tmp_path, "demo", "--port", "0") as server:
+    with Program(tmp_path, "demo", "--port", "0", PATH=str(OUTLAST.parent)) as server:
         server.expect("http://127.0.0.1:")
-        server.expect("outlast send --new --wait 'Pay the invoice from Nordlys.'")
+        server.expect("  outlast send --new --wait 'Pay the invoice from Nordlys.'")
         answer = run(tmp_path, "send", "--new", "--wait", "Pay the invoice from Nordlys.")
         assert "1,240 EUR went to Nordlys; it arrives on Thursday." in answer
         run(tmp_path, "send", "--wait", "Was any invoice of this year paid twice?")
@@ -175,6 +175,14 @@ def test_the_demo_serves_an_agent_to_try(tmp_path: Path) -> None:
         server.interrupt()
         assert server.ended() == 0
         assert "What was running goes on at the next start." in server.err
+
+
+def test_what_the_demo_says_to_type_can_be_typed(tmp_path: Path) -> None:
+    """K1: where the shell does not know the command, as after `make demo`, it is named with its path."""
+    with Program(tmp_path, "demo", "--port", "0", PATH=os.defpath) as server:
+        server.expect(f"  {OUTLAST} send --new --wait")
+        server.interrupt()
+        assert server.ended() == 0
 
 
 def test_the_version_is_told() -> None:

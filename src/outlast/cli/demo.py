@@ -27,7 +27,7 @@ def demo(
         return
     from rich.console import Console
 
-    from outlast.cli.demo_server import WHAT_TO_TYPE, make_app
+    from outlast.cli.demo_server import make_app, what_to_type
     from outlast.cli.server import run
 
-    run(make_app(database), host="127.0.0.1", port=port, console=Console(stderr=True), advice=WHAT_TO_TYPE)
+    run(make_app(database), host="127.0.0.1", port=port, console=Console(stderr=True), advice=what_to_type())

@@ -1,6 +1,7 @@
 """The agent of `outlast demo`: a bookkeeper whose model is a script, so that it needs no key and answers the same."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
 from outlast.calls.call import output, progress
+from outlast.cli.command import typed
 from outlast.runtime import Outlast
 from outlast.testing import ScriptedModel, Step, call, last_user_text, reasoning, text
 from outlast.tools.hints import hints
@@ -15,17 +17,21 @@ from outlast.tools.hints import hints
 MONTH_SECONDS = 2.0
 BUDGET_SECONDS = 3.0
 PAUSE_SECONDS = 0.03
-WHAT_TO_TYPE = (
-    "Open the link, or type in another terminal, in this folder:",
-    "  outlast send --new --wait 'Pay the invoice from Nordlys.'",
-    "  outlast send --wait 'Was any invoice of this year paid twice?'   # goes on in the background",
-    "  outlast ps; outlast logs -f TASK; outlast attach SESSION",
-    "Kill it with Ctrl-C or kill -9 while it works, start it again, and see it go on.",
-)
 _HELP = (
     "I keep the books. Ask me to pay an invoice, or whether any invoice of this year was paid twice: that takes half "
     "a minute, and goes on in the background while you ask me something else."
 )
+
+
+def what_to_type() -> Sequence[str]:
+    outlast = typed()
+    return (
+        "Open the link, or type in another terminal, in this folder:",
+        f"  {outlast} send --new --wait 'Pay the invoice from Nordlys.'",
+        f"  {outlast} send --wait 'Was any invoice of this year paid twice?'   # goes on in the background",
+        f"  {outlast} ps; {outlast} logs -f TASK; {outlast} attach SESSION",
+        "Kill it with Ctrl-C or kill -9 while it works, start it again, and see it go on.",
+    )
 
 
 def make_app(database: Path) -> Outlast[Any, Any]:

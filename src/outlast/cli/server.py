@@ -18,6 +18,7 @@ from rich.console import Console
 from outlast.api.app import create_app
 from outlast.api.auth import Principal
 from outlast.cli.app_file import AnyOutlast, load_app
+from outlast.cli.command import typed
 from outlast.cli.crew import Crew
 from outlast.cli.server_file import ServerFile
 from outlast.errors import OutlastError
@@ -27,7 +28,6 @@ from outlast.runtime import LOCAL_OWNER
 _GRACE_SECONDS = 2
 _RELOAD_SECONDS = 30
 """How long the old process may take to hand its turns over."""
-WHAT_TO_TRY = "  try: outlast send 'hello' --wait · outlast ps · Ctrl-C stops it, and nothing is lost"
 _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -113,10 +113,13 @@ def run(
     host: str,
     port: int,
     console: Console,
-    advice: Sequence[str] = (WHAT_TO_TRY,),
+    advice: Sequence[str] | None = None,
     crew: Crew | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; turns are handed over, not lost. `advice` is said when it can be reached."""
+    if advice is None:
+        command = typed()
+        advice = (f"  try: {command} send 'hello' --wait · {command} ps · Ctrl-C stops it, and nothing is lost",)
     logs.configure(level=outlast.settings.log_level)
     if host not in _LOCAL:
         console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")
