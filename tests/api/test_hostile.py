@@ -48,7 +48,7 @@ def asked(args: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("levels", [101, 150, 199, 200, 201, 254, 255, 900, 5_000])
+@pytest.mark.parametrize("levels", [191, 199, 201, 254, 900, 5_000])
 async def test_what_is_nested_too_deeply_is_refused(runtime: Runtime, levels: int) -> None:
     """G3: what the database could write but not read back would break every list of its owner."""
     deep = '{"a":' * levels + "1" + "}" * levels
@@ -72,7 +72,7 @@ async def test_what_is_nested_less_deeply_is_read_back(runtime: Runtime) -> None
     async with serving(runtime()) as server:
         ada = await server.client()
         session = (await ada.post("/v1/sessions", json={})).json()["id"]
-        for body in ({"metadata": nested(99)}, {"metadata": {"a": nested(98)}, "title": "deep"}):
+        for body in ({"metadata": nested(180)}, {"metadata": {"a": nested(185)}, "title": "deep"}):
             assert (await ada.patch(f"/v1/sessions/{session}", json=body)).status_code == 200
         for path in ("", f"/{session}", f"/{session}/events", f"/{session}/export"):
             assert (await ada.get(f"/v1/sessions{path}")).status_code == 200, path

@@ -19,7 +19,7 @@ MAX_METADATA = 16 * 1024
 MAX_NAME = 200
 """Characters of an external id or an idempotency key."""
 
-_ROOM = 100
+_ROOM = 10
 """Levels that are left for what stands around a value, such as an event: readers take 200 in all."""
 
 

@@ -35,7 +35,7 @@ PASSED_ON = (
 )
 """What pydantic-ai itself turns into an answer for the model."""
 
-DEPTH = 100
+DEPTH = 190
 """Levels of lists and objects in a value: what reads it back takes 200, with all that stands around it."""
 
 MAY_HAVE_RUN = (
