@@ -15,7 +15,7 @@ from alembic.script import ScriptDirectory
 
 from outlast.clock import SystemClock
 from outlast.errors import SchemaMismatch
-from outlast.store import jobs, migrations, opening, schema
+from outlast.store import jobs, migrations, opening, opening_postgres, schema
 from outlast.store.database import Database
 from outlast.store.tables import metadata
 from tests.support.store import append, new_session, note, opened, stored_notes
@@ -131,7 +131,7 @@ async def test_a_migration_that_fails_leaves_the_schema_as_it_was(
 
 async def test_many_processes_may_open_a_new_database_at_once(postgres_url: str) -> None:
     """On PostgreSQL the first one migrates, the others wait for it and find it done."""
-    databases = await asyncio.gather(*(opening.open_postgres(opening.parse(postgres_url)) for _ in range(4)))
+    databases = await asyncio.gather(*(opening_postgres.open_postgres(opening.parse(postgres_url)) for _ in range(4)))
     for each in databases:
         await new_session(each)
         await each.close()

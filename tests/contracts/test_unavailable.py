@@ -9,7 +9,7 @@ from sqlalchemy import exc as exc_types
 
 from outlast.clock import SystemClock
 from outlast.errors import OutlastError, StoreUnavailable
-from outlast.store import opening
+from outlast.store import opening, opening_postgres
 from outlast.store.database import Database, persistently
 from outlast.store.unit import Unit
 from tests.support.store import HeldWriter, append, new_session, note, opened, started, stored_notes
@@ -138,7 +138,7 @@ async def test_a_connection_that_is_cut_is_an_unavailable_store(postgres_url: st
 async def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     url = opening.parse(f"postgresql://postgres@/nothing?host={tmp_path}")
     with pytest.raises(StoreUnavailable):
-        await opening.open_postgres(url)
+        await opening_postgres.open_postgres(url)
 
 
 async def test_a_file_that_is_no_database_is_said_so(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from outlast.store import opening, workers
+from outlast.store import opening, opening_postgres, workers
 from tests.support.worker_process import APP, ROOT, Workers
 
 pytestmark = pytest.mark.timeout(120)
@@ -23,7 +23,7 @@ async def test_a_postgres_database_is_upgraded_without_starting_anything(
         said = upgrade(postgres_url if way == "url" else APP, environment)
         assert "has the schema of this version" in said
         assert postgres_url not in said
-    database = await opening.open_postgres(opening.parse(postgres_url))
+    database = await opening_postgres.open_postgres(opening.parse(postgres_url))
     try:
         assert (await database.read(workers.roll)).sightings == []
         assert (await database.read(workers.forgotten)).turns == []

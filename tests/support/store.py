@@ -13,7 +13,7 @@ from outlast.clock import Clock, SystemClock
 from outlast.events.event import Draft, Event
 from outlast.events.types import EventType
 from outlast.ids import SessionId
-from outlast.store import events, opening, sessions
+from outlast.store import events, opening, opening_postgres, sessions
 from outlast.store.database import Database
 from outlast.store.tables import events as event_rows
 from outlast.store.unit import Committed, Unit, Work
@@ -30,7 +30,7 @@ async def opened(url: str, *, clock: Clock | None = None) -> AsyncGenerator[Data
         path = opening.sqlite_path(parsed)
         database = await opening.open_sqlite(path, clock=clock or SystemClock(), durability="normal")
     else:
-        database = await opening.open_postgres(parsed)
+        database = await opening_postgres.open_postgres(parsed)
     try:
         yield database
     finally:
