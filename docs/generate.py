@@ -8,6 +8,7 @@ from typing import Any
 
 from docs.api_page import api_page
 from docs.cli_page import cli_page
+from docs.measurements_page import measurements_page
 from docs.python_page import python_page
 from outlast import Settings
 from outlast.events.types import CONTROL, FIELDS, TERMINAL, EventType
@@ -24,6 +25,7 @@ def pages() -> dict[Path, str]:
         "python.md": python_page(),
         "cli.md": cli_page(),
         "api.md": api_page(),
+        "measurements.md": measurements_page(),
     }
     return {REFERENCE / name: f"{MADE}\n\n{text}" for name, text in made.items()}
 
