@@ -38,6 +38,12 @@ def test_a_lock_that_comes_back_in_time_is_not() -> None:
     assert not any(judged([*cut, back, *again]))
 
 
+def test_a_busy_worker_that_looks_seldom_still_notices() -> None:
+    """P4: on a machine under load a look may take longer than the grace; the dead must be found all the same."""
+    slow = [(100.0 + at * 1.5 * GRACE_SECONDS, seen(is_connected=False)) for at in range(3)]
+    assert judged(slow) == [[], [], ["wrk_a"]]
+
+
 def test_a_row_that_is_not_renewed_is_a_death_although_the_lock_is_held() -> None:
     """A frozen host keeps its sockets."""
     assert judged([(100.0, seen(silent=FROZEN_SECONDS - 1)), (100.25, seen(silent=FROZEN_SECONDS + 0.1))])[-1]

@@ -28,6 +28,8 @@ FROZEN_SECONDS = 10.0
 """How long a row may go without renewal while its lock is held: a host that is frozen, or cut off."""
 QUIET_SECONDS = 3.0
 """After the database's own start, and after this process itself was away, everybody else looks dead."""
+_LOOKS = 3
+"""How often it must have been free, where a busy worker looks seldom: between two looks it may have been held."""
 _TIDY_SECONDS = 5.0
 
 
@@ -35,17 +37,18 @@ class Judge:
     """Decides who is dead, from what was seen again and again."""
 
     def __init__(self) -> None:
-        self._missing_since: dict[WorkerId, float] = {}
+        self._missing: dict[WorkerId, tuple[float, int]] = {}
         self._looked_at: float | None = None
         self._quiet_until = 0.0
 
     def dead(self, roll: Roll, now: float) -> list[Sighting]:
-        if self._looked_at is not None and now - self._looked_at > GRACE_SECONDS:
-            self._missing_since.clear()
+        if self._looked_at is not None and now - self._looked_at > QUIET_SECONDS:
+            self._missing.clear()
             self._quiet_until = now + QUIET_SECONDS
         self._looked_at = now
         missing = {each.id for each in roll.sightings if not each.is_connected}
-        self._missing_since = {each: self._missing_since.get(each, now) for each in missing}
+        known = {each: self._missing.get(each, (now, 0)) for each in missing}
+        self._missing = {each: (since, looks + 1) for each, (since, looks) in known.items()}
         if now < self._quiet_until or roll.uptime_seconds < QUIET_SECONDS:
             return []
         return [each for each in roll.sightings if self._is_dead(each, now)]
@@ -53,7 +56,8 @@ class Judge:
     def _is_dead(self, seen: Sighting, now: float) -> bool:
         if seen.silent_seconds > FROZEN_SECONDS:
             return True
-        return now - self._missing_since.get(seen.id, now) >= GRACE_SECONDS
+        since, looks = self._missing.get(seen.id, (now, 0))
+        return now - since >= GRACE_SECONDS and looks >= _LOOKS
 
 
 class Sweep:
