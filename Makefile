@@ -72,6 +72,7 @@ bench: $(STAMP) ## measure the hot paths
 
 chaos: $(STAMP) ## kill real processes and look for lost or repeated work
 	@$(BIN)/python -m chaos
+	@$(BIN)/python -m chaos.cluster
 
 fuzz: $(STAMP) ## send ten thousand generated requests to a server
 	@$(BIN)/python -m fuzz --cases 10000 --report fuzz/result.json

@@ -22,10 +22,15 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=3_600, help="seconds after which no further fault begins")
     parser.add_argument("--name", default="latest", help="the name of the report: cluster-NAME.json")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder of the report")
+    parser.add_argument(
+        "--throw-away",
+        action="store_true",
+        help="let PostgreSQL write nothing to the disk: only the machine can lose it",
+    )
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(1_000_000) if given.seed is None else given.seed
     load = Load(given.rate, given.clients, given.gap, given.freeze, given.limit)
-    with installed_postgres(is_durable=True) as postgres:
+    with installed_postgres(is_durable=not given.throw_away) as postgres:
         run = Run(postgres, faults=given.faults, seed=seed, load=load, name=given.name, results=given.results)
         return asyncio.run(run.play())
 
