@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import random
+import signal
 import sys
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def main() -> int:
         help="let PostgreSQL write nothing to the disk: only the machine can lose it",
     )
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that nothing is left behind
     seed = random.SystemRandom().randrange(1_000_000) if given.seed is None else given.seed
     load = Load(given.rate, given.clients, given.gap, given.freeze, given.limit)
     with installed_postgres(is_durable=not given.throw_away) as postgres:

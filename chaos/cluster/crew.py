@@ -17,7 +17,7 @@ from typing import Any
 from chaos.cluster.process import Post, main
 
 _PROCESSES = multiprocessing.get_context("forkserver")
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.5
 _EXIT_SECONDS = 20.0
 
 

@@ -50,9 +50,10 @@ class Injector:
     freeze_seconds: float
     done: Counter[str] = field(default_factory=Counter[str])
     _lasting: asyncio.Task[None] | None = None
+    _stalling: asyncio.Task[None] | None = None
 
     async def inject(self, kind: str) -> None:
-        """Returns when the fault has happened; a freeze goes on while the next ones come."""
+        """Returns when the fault has happened; freezes and stalls go on while the next ones come."""
         from_us = now_us()
         lasts_us = 0
         match kind.split():
@@ -69,10 +70,9 @@ class Injector:
             case ["cut", whom]:
                 await self.database.cut(1.0 if whom == "all" else 0.3)
             case _:
-                lasts_us = int(3 * STALL_SECONDS * 1_000_000)
-                await self.talker.begin()
-                await self.talker.send("steer", ["stall"])
-                self.talker.readers.leave(self.talker.reader.session_id)
+                lasts_us = int(10 * STALL_SECONDS * 1_000_000)
+                await self._stalled()
+                self._stalling = asyncio.create_task(self._stall(), name="stall")
         self.done[kind] += 1
         self.crew.note("outages", kind=kind, from_us=from_us, to_us=now_us() + lasts_us + _DEAF_US)
 
@@ -81,6 +81,22 @@ class Injector:
         if self._lasting is not None:
             await self._lasting
             self._lasting = None
+
+    async def over(self) -> None:
+        """Nothing of what was begun goes on when this returns."""
+        await self.thawed()
+        await self._stalled()
+
+    async def _stalled(self) -> None:
+        if self._stalling is not None:
+            await self._stalling
+            self._stalling = None
+
+    async def _stall(self) -> None:
+        """A message whose tool blocks the worker that gets it."""
+        await self.talker.begin()
+        await self.talker.send("steer", ["stall"])
+        self.talker.readers.leave(self.talker.reader.session_id)
 
     async def _kill(self, role: str) -> None:
         member = self._choose(role)

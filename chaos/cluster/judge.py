@@ -21,6 +21,7 @@ SILENCE_US = 9_500_000
 """A worker may be taken for dead after ten seconds of silence; half a second before it froze it may have been seen."""
 HANGING_SECONDS = 40.0
 """A reader that hears of an event so late hung: longer than any freeze of the process it reads from."""
+_START_US = 5_000_000
 _OF_AN_ATTEMPT = ("turn.", "part.", "response.", "call.")
 
 
@@ -129,13 +130,22 @@ def hanging_faults(found: Evidence) -> Iterator[Fault]:
             yield Fault("hanging", reader["session"], what)
 
 
+def exit_faults(folder: Path) -> Iterator[Fault]:
+    """A process may give up at its start while the database is away, and at no other time."""
+    away = [line for line in _lines(folder / "outages.jsonl") if line["kind"].startswith(("restart", "cut"))]
+    for line in _lines(folder / "deaths.jsonl"):
+        is_away = any(each["from_us"] <= line["at_us"] <= each["to_us"] + _START_US for each in away)
+        if line["by"] != "driver" and not is_away:
+            yield Fault("errors", "", f"{line['name']} (process {line['worker']}) ended by itself: {line['by']}")
+
+
 def verdict(folder: Path) -> dict[str, Any]:
     found = evidence.read(folder)
     known = lives(folder)
     found.outages = [(line["from_us"], line["to_us"]) for line in _lines(folder / "outages.jsonl")]
     # A process that was frozen may have lost what it ran long before it died.
     found.deaths = {process: at_us for process, at_us in found.deaths.items() if process not in known.freezes}
-    faults = [*judge(found), *takeover_faults(found, known), *hanging_faults(found)]
+    faults = [*judge(found), *takeover_faults(found, known), *hanging_faults(found), *exit_faults(folder)]
     ended = [event.at_us for each in found.sessions.values() for event in each.events if event.type in TERMINAL]
     return {
         "faults": [asdict(fault) for fault in faults],

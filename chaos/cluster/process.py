@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from chaos.script import Effects, make_agent
 from chaos.worker import Room, settings
 from outlast import Outlast, Settings, ids
 from outlast.api.app import create_app
+from outlast.errors import StoreUnavailable
 from outlast.ids import WorkerId
 from outlast.observe import logs
 
@@ -42,7 +44,11 @@ def main(post: Post, channel: socket.socket) -> None:
     os.dup2(log, 2)
     logs.configure(is_json=True, level="info")
     _note_names(post)
-    asyncio.run(_live(post, channel))
+    try:
+        asyncio.run(_live(post, channel))
+    except StoreUnavailable as exc:
+        print(f"not started: {exc}", flush=True)
+        sys.exit(1)
 
 
 def runtime(post: Post) -> Outlast[object, str]:

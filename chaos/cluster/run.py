@@ -122,7 +122,7 @@ class Run:
             await injector.inject(kind)
             if (number + 1) % 20 == 0:
                 print(f"{number + 1} faults", flush=True)
-        await injector.thawed()
+        await injector.over()
 
     async def _settle(self, readers: Readers) -> None:
         """Work ends, connected readers catch up where they are, then the others, and some that come late."""
