@@ -11,10 +11,14 @@ from sqlalchemy import exc as exc_types
 
 from outlast.errors import StoreUnavailable
 from outlast.sessions import turn
+from outlast.sessions.inbox import Limits
 from outlast.store import turns
 from outlast.store.database import Moment
 from outlast.store.unit import Unit
+from outlast.tasks import service
 from outlast.testing import call, gate, text
+from tests.support.asking import answer, asks
+from tests.support.background import BUDGET, parked_session
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, event_types, events_of, scripted, wait_for_event
 
@@ -160,3 +164,60 @@ async def test_a_reader_that_fails_harms_nobody(tmp_path: Path) -> None:
         answering.open()
         await wait_for_event(session, "turn.completed")
         assert (await sent.outcome(wait=30)).text == "One. Two."
+
+
+async def test_a_control_tool_waits_for_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN 4, P6: the model is told what became of its cancel, not that the database was away."""
+    here = Checkpoint()
+
+    async def survey() -> str:
+        await here()
+        return "2.4 m"
+
+    failures = [StoreUnavailable("for a moment") for _ in range(3)]
+    plain = service.request_cancel
+
+    def request_cancel(*arguments: Any, **options: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(service, "request_cancel", request_cancel)
+    model = asks({"task_id": "$task", "cancel": True})
+    async with Runtime(tmp_path / "app.db")(model, tools=[survey], budget=BUDGET) as outlast:
+        session, task = await parked_session(outlast)
+        await (await session.send("Cancel it.")).outcome(wait=30)
+        (told,) = (await answer(session))["tasks"]
+        assert (told["task_id"], told["state"], failures) == (task.id, "canceled", [])
+
+
+async def test_a_cancel_is_heard_after_the_database_could_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P6: a moment without reads does not make a parked call deaf."""
+    here, is_canceled = Checkpoint(), asyncio.Event()
+
+    async def survey() -> str:
+        try:
+            await here()
+        except asyncio.CancelledError:
+            is_canceled.set()
+            raise
+        return "2.4 m"
+
+    async with Runtime(tmp_path / "app.db")(asks(), tools=[survey], budget=BUDGET) as outlast:
+        session, task = await parked_session(outlast)
+        await (await session.send("Never mind.")).outcome(wait=30)
+        read, failures = outlast.database.read, iter(range(3))
+
+        async def broken(fn: Callable[[sa.Connection], Any]) -> Any:
+            if next(failures, None) is not None:
+                raise StoreUnavailable("for a moment")
+            return await read(fn)
+
+        monkeypatch.setattr(outlast.database, "read", broken)
+        await outlast.database.transaction(
+            lambda unit: service.request_cancel(unit, task.id, owner_id="local", limits=Limits()), name="cancel"
+        )
+        async with asyncio.timeout(20):
+            await is_canceled.wait()

@@ -1,8 +1,9 @@
 """The control tools' side of the runtime: what the model sees of its background work."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from pydantic_ai.exceptions import ToolFailed
@@ -15,10 +16,13 @@ from outlast.ids import SessionId, TaskId
 from outlast.sessions.due import due_at_boundary
 from outlast.sessions.inbox import Limits
 from outlast.store import inputs, outputs, tasks
-from outlast.store.database import Database
+from outlast.store.database import Database, persistently
 from outlast.store.files import FileStore
 from outlast.store.tasks import Task
+from outlast.store.unit import Unit
 from outlast.tasks import service
+
+T = TypeVar("T")
 
 _INLINE = 16 * 1024
 _CANCEL_SECONDS = 2.0
@@ -39,7 +43,7 @@ class BackgroundDesk:
     ) -> dict[str, Any]:
         """List, wait, or cancel. Whatever has ended is told now, so its wake is withdrawn with this result."""
         if task_ids is None:
-            found = await self._database.read(lambda connection: _open_or_unread(connection, call.session_id))
+            found = await self._read(lambda connection: _open_or_unread(connection, call.session_id))
         else:
             found = await self._get(call.session_id, task_ids)
             if cancel:
@@ -51,7 +55,7 @@ class BackgroundDesk:
     async def read(self, call: RunningCall, id: str, *, offset: int, length: int, what: str) -> dict[str, Any]:
         call_id, task = await self._resolve(call.session_id, id)
         if what != "result":
-            piece = await self._database.read(
+            piece = await self._read(
                 lambda connection: outputs.read(connection, call.session_id, call_id, offset=offset, length=length)
             )
             if piece.total > 0 or what == "output":
@@ -60,13 +64,17 @@ class BackgroundDesk:
         part = text[offset : offset + length]
         return _piece(part, offset, min(offset + length, len(text)), len(text))
 
+    async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
+        """The turn waits for the database: that this was away is nothing the model could do anything about."""
+        return await persistently(lambda: self._database.read(fn))
+
     async def _get(self, session_id: SessionId, task_ids: Sequence[TaskId]) -> list[Task]:
         """Unknown ids and other sessions' ids get the same answer."""
 
         def read(connection: sa.Connection) -> list[Task | None]:
             return [tasks.get(connection, each) for each in task_ids]
 
-        found = await self._database.read(read)
+        found = await self._read(read)
         for task_id, task in zip(task_ids, found, strict=True):
             if task is None or task.session_id != session_id:
                 raise ToolFailed(_UNKNOWN.format(id=task_id))
@@ -75,12 +83,11 @@ class BackgroundDesk:
     async def _cancel(self, found: Sequence[Task]) -> None:
         for task in found:
             task_id, owner_id = task.id, task.owner_id
-            await self._database.transaction(
-                lambda unit, task_id=task_id, owner_id=owner_id: service.request_cancel(
-                    unit, task_id, owner_id=owner_id, limits=self._limits
-                ),
-                name="cancel",
-            )
+
+            def cancel(unit: Unit, task_id: TaskId = task_id, owner_id: str = owner_id) -> Task:
+                return service.request_cancel(unit, task_id, owner_id=owner_id, limits=self._limits)
+
+            await persistently(partial(self._database.transaction, cancel, name="cancel"))
 
     async def _wait(self, call: RunningCall, task_ids: Sequence[TaskId], seconds: float) -> list[Task]:
         """Until all have ended, the time is over, or something for the running turn arrived."""
@@ -98,7 +105,7 @@ class BackgroundDesk:
             await subscription.wait(min(left, 1.0))
 
     async def _has_input(self, session_id: SessionId, task_ids: Sequence[TaskId]) -> bool:
-        waiting = await self._database.read(lambda connection: inputs.waiting(connection, session_id))
+        waiting = await self._read(lambda connection: inputs.waiting(connection, session_id))
         return any(each.task_id not in task_ids for each in due_at_boundary(waiting))
 
     async def _resolve(self, session_id: SessionId, id: str) -> tuple[str, Task | None]:
@@ -107,7 +114,7 @@ class BackgroundDesk:
             is_known = outputs.total(connection, session_id, id) > 0
             return task, is_known or outputs.result_file(connection, session_id, id) is not None
 
-        task, is_known = await self._database.read(read)
+        task, is_known = await self._read(read)
         if task is not None and task.session_id == session_id and task.call_id is not None:
             return task.call_id, task
         if is_known:
@@ -115,7 +122,7 @@ class BackgroundDesk:
         raise ToolFailed(f"There is no output or long result of {id!r} in this conversation.")
 
     async def _result(self, session_id: SessionId, call_id: str, task: Task | None) -> str:
-        file = await self._database.read(lambda connection: outputs.result_file(connection, session_id, call_id))
+        file = await self._read(lambda connection: outputs.result_file(connection, session_id, call_id))
         if file is not None:
             return (await self._files.get(file)).decode()
         if task is None or not task.is_over:

@@ -18,7 +18,7 @@ from outlast.events.signals import Signals, task_topic
 from outlast.ids import TaskId
 from outlast.sessions.inbox import Limits
 from outlast.store import outputs, tasks
-from outlast.store.database import Database
+from outlast.store.database import Database, persistently
 from outlast.store.tasks import TaskState
 from outlast.store.unit import Unit
 from outlast.tasks import service
@@ -143,7 +143,10 @@ class ParkedCalls:
         if owned.inner.done() or owned.is_canceled or owned.task_id is None:
             return
         task_id = owned.task_id
-        task = await self._database.read(lambda connection: tasks.get(connection, task_id))
+        try:
+            task = await persistently(lambda: self._database.read(lambda connection: tasks.get(connection, task_id)))
+        except StoreUnavailable:
+            return  # closed: what still runs is told to stop by that
         if task is None or not task.is_run_by(owned.attempt) or task.cancel_requested_at is not None:
             self._cancel(owned)
 
