@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from outlast.errors import InvalidInput
 from outlast.store import opening, opening_postgres, workers
 from tests.support.worker_process import APP, ROOT, Workers
 
@@ -29,6 +30,16 @@ async def test_a_postgres_database_is_upgraded_without_starting_anything(
         assert (await database.read(workers.forgotten)).turns == []
     finally:
         await database.close()
+
+
+async def test_a_database_that_cannot_be_used_is_told_with_what_to_do(postgres_url: str) -> None:
+    """I5: none of that name, no such role, or no name at all: in words, not as an error of the driver."""
+    there = opening.parse(postgres_url)
+    for url, word in ((there.set(database="nothing"), "nothing"), (there.set(username="stranger"), "stranger")):
+        with pytest.raises(InvalidInput, match=f"'{word}'.* does not exist.*Check the URL"):
+            await opening_postgres.open_postgres(url)
+    with pytest.raises(InvalidInput, match="Name the database"):
+        opening.parse("postgresql://ada@localhost")
 
 
 def upgrade(target: str, environment: Mapping[str, str]) -> str:

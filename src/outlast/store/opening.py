@@ -24,6 +24,8 @@ def parse(url: str) -> sa.URL:
             raise InvalidInput("Outlast keeps its work in a file: give a path, such as sqlite:///outlast.db.")
         return parsed
     if parsed.get_backend_name() == "postgresql":
+        if not parsed.database:
+            raise InvalidInput("Name the database in the URL, such as postgresql://user@host/outlast.")
         return parsed.set(drivername="postgresql+asyncpg")
     raise InvalidInput(f"{parsed.drivername} is not supported: use a SQLite file or a postgresql:// URL.")
 

@@ -4,15 +4,18 @@ import asyncio
 from uuid import uuid4
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from outlast.errors import InvalidInput
 from outlast.store import jobs, schema
 from outlast.store.connection import connect
-from outlast.store.postgres import FOREIGN, PostgresDatabase, unavailable
+from outlast.store.postgres import FOREIGN, PostgresDatabase, sqlstate, unavailable
 
 ADVISORY_LOCK = 0x0071A57
 _HEARS_WITHIN = 5.0
+_REFUSED = ("28", "3D", "42501")
+"""SQLSTATEs that no waiting ends: a role that may not come in, no such database, no right to make tables."""
 
 
 async def open_postgres(url: sa.URL, *, direct: sa.URL | None = None, connections: int = 10) -> PostgresDatabase:
@@ -27,6 +30,12 @@ async def open_postgres(url: sa.URL, *, direct: sa.URL | None = None, connection
             async with engine.connect() as connection:
                 await jobs.upgrade((await connection.get_raw_connection()).driver_connection)
     except FOREIGN as exc:
+        if sqlstate(exc).startswith(_REFUSED):
+            why = exc.orig if isinstance(exc, DBAPIError) else exc
+            raise InvalidInput(
+                f"PostgreSQL does not let {url.username!r} use the database {url.database!r}: {why}. Check the URL, "
+                "and that the database was created and the role may make tables in it."
+            ) from exc
         raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
     finally:
         await engine.dispose()

@@ -138,7 +138,7 @@ def _may_repeat(exc: Exception) -> bool:
 
 def unavailable(exc: BaseException) -> BaseException:
     """A foreign error as ours, when PostgreSQL may later do what it could not do now, or never takes such a text."""
-    if _state(exc) == _NOT_TEXT:
+    if sqlstate(exc) == _NOT_TEXT:
         error = InvalidInput("A text holds a NUL character: remove it.")
     elif _is_unreachable(exc):
         error = StoreUnavailable("PostgreSQL cannot be used at the moment; nothing was lost. Try again.")
@@ -156,10 +156,10 @@ def _is_unreachable(exc: BaseException) -> bool:
         exc = exc.orig or exc
     if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError | InternalClientError):
         return True
-    return _state(exc)[:2] in _UNAVAILABLE
+    return sqlstate(exc)[:2] in _UNAVAILABLE
 
 
-def _state(exc: BaseException) -> str:
+def sqlstate(exc: BaseException) -> str:
     """The SQLSTATE, if PostgreSQL gave one."""
     orig = exc.orig if isinstance(exc, exc_types.DBAPIError) else exc
     return str(getattr(orig, "sqlstate", None) or "")
