@@ -133,7 +133,7 @@ async def test_problems_are_the_errors_of_the_library(runtime: Runtime) -> None:
             await session.send("")
         assert await session.result(wait=0) is None
         async with Client(server.url, "olk_wrong") as stranger:
-            with pytest.raises(Unauthenticated, match="Send a key"):
+            with pytest.raises(Unauthenticated, match="not accepted"):
                 await stranger.sessions.list()
             with pytest.raises(Unauthenticated):
                 async with stranger.events() as stream:

@@ -285,7 +285,7 @@ def test_keys_open_the_server_until_they_are_revoked(folder: Path) -> None:
     [made] = [each for each in asked(folder, "keys", "list") if each["name"] == "laptop"]
     assert "laptop" in run(folder, "keys", "list", "--owner", "bob")
     run(folder, "keys", "revoke", made["id"])
-    assert "Send a key" in complaint(Path("/"), "ps", code=4, environment=bob)
+    assert "expired or revoked" in complaint(Path("/"), "ps", code=4, environment=bob)
     assert "revoked" in run(folder, "keys", "list", "--owner", "bob")
 
 

@@ -130,6 +130,8 @@ class Gate:
             if found is not None:
                 break
         else:
+            if bearer(request) is not None:
+                raise Unauthenticated("This key is not accepted: it is wrong, expired or revoked.")
             raise Unauthenticated("Send a key: Authorization: Bearer <key>. `outlast keys make` makes one.")
         if not found.owner_id:
             raise InvalidInput("The caller has no owner id.")
