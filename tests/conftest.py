@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -32,6 +32,19 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: PostgresServer) -> str:
+    """The name of a database that has the schema: copied by tests that are not about migrating."""
+    return postgres_server.migrated()
+
+
+@pytest.fixture
+def ready_postgres_url(postgres_server: PostgresServer, migrated_postgres: str) -> Generator[str]:
+    """A PostgreSQL database with the schema and nothing in it."""
+    with postgres_server.new_database(template=migrated_postgres) as url:
+        yield url
+
+
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     """A SQLite file that does not exist yet."""
@@ -40,8 +53,8 @@ def sqlite_url(tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """A new, empty database; a test that asks for it runs once on each kind."""
-    fixture = {"sqlite": "sqlite_url", "postgresql": "postgres_url"}[request.param]
+    """A new database without anything in it; a test that asks for it runs once on each kind."""
+    fixture = {"sqlite": "sqlite_url", "postgresql": "ready_postgres_url"}[request.param]
     return request.getfixturevalue(fixture)
 
 

@@ -13,7 +13,6 @@ BOTH = (
     "test_wakes",
     "test_cancel",
     "test_check_background",
-    "test_restart",
 )
 """Chapters that are shown on both engines. The others run on the embedded one: what they tell is not the engine's."""
 
@@ -29,4 +28,4 @@ def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Runtime:
     """Opens runtimes on a database of this test's own; opening it again is a restart."""
     if request.param == "sqlite":
         return Runtime(tmp_path / "outlast.db")
-    return Runtime(request.getfixturevalue("postgres_url"), files=str(tmp_path / "files"))
+    return Runtime(request.getfixturevalue("ready_postgres_url"), files=str(tmp_path / "files"))

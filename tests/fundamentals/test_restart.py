@@ -4,6 +4,7 @@ The crashes are real: a child process is killed with SIGKILL at an exact place, 
 """
 
 import asyncio
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -28,12 +29,12 @@ UNCERTAIN = "may or may not have taken effect"
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", *(["postgresql"] if "OUTLAST_LONG_TESTS" in os.environ else [])])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    """On PostgreSQL, this process takes over from a worker that is dead."""
+    """On PostgreSQL, this process takes over from a worker that is dead; that takes minutes, so only when asked for."""
     found = World(tmp_path)
     if request.param == "postgresql":
-        found.live_on(request.getfixturevalue("postgres_url"))
+        found.live_on(request.getfixturevalue("ready_postgres_url"))
     return found
 
 
