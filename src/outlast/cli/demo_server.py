@@ -11,6 +11,7 @@ from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from outlast.calls.call import output, progress
 from outlast.cli.command import typed
 from outlast.runtime import Outlast
+from outlast.settings import Settings
 from outlast.testing import ScriptedModel, Step, call, last_user_text, reasoning, text
 from outlast.tools.hints import hints
 
@@ -35,7 +36,8 @@ def what_to_type() -> Sequence[str]:
 
 
 def make_app(database: Path) -> Outlast[Any, Any]:
-    return Outlast(make_agent(), database=database)
+    # Whoever tries it should see what to type, not a line for each request.
+    return Outlast(make_agent(), database=database, settings=Settings(log_level="warning"))
 
 
 def make_agent() -> Agent[None, str]:
