@@ -48,6 +48,7 @@ class Scene:
         self.is_parked = asyncio.Event()
         self.is_written = asyncio.Event()
         self.may_print = threading.Event()
+        self.has_output = threading.Event()
         self.is_asked = asyncio.Event()
         self.journals = 0
 
@@ -89,6 +90,10 @@ class Scene:
         for at in range(PRINTED // len(LINE)):
             public.output(LINE)
             if count == 1 and at == PRINTED // len(LINE) // 2:
+                # What was printed so far is on its way: die after its commit, not before the first one.
+                self.has_output.clear()
+                public.output(LINE)
+                assert self.has_output.wait(30)
                 die()
         (self.folder / "growth").write_text(str(_peak_memory() - before))
         return "printed"
@@ -106,6 +111,7 @@ class Scene:
                 self.loop.call_soon_threadsafe(self.is_asked.set)
         if (name, moment) == ("output", "after"):
             self.loop.call_soon_threadsafe(self.is_written.set)
+            self.has_output.set()
         if (name, moment) == ("settle", "before") and self.name == "once":
             die()
 
