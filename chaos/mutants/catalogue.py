@@ -53,6 +53,21 @@ FINISHED_MEANS_NEVER_REDONE = (
     ),
     Mutant(
         "P2",
+        "a worker that was frozen starts its tools without asking whether they are still its own",
+        (
+            Edit(
+                "src/outlast/calls/hook.py",
+                "        await self.host.may_start()\n",
+                "",
+            ),
+        ),
+        Test(
+            "tests/integration/test_workers.py"
+            "::test_a_worker_that_froze_before_its_tools_does_not_start_them_after_others_told_of_them"
+        ),
+    ),
+    Mutant(
+        "P2",
         "a call that was in flight is simply run again",
         (
             Edit(

@@ -11,7 +11,7 @@ from asyncpg.exceptions import InternalClientError
 from outlast import ids
 from outlast.engines import presence
 from outlast.engines.presence import Presence
-from outlast.errors import StoreUnavailable
+from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.ids import WorkerId
 from outlast.store.postgres import unavailable
 from tests.support.store import opened
@@ -66,3 +66,31 @@ async def test_a_worker_stays_present_whatever_becomes_of_its_connection(
 def test_what_the_driver_says_of_a_cut_connection_is_an_unavailable_store() -> None:
     """P1: nothing is wrong with what was asked, and another connection may do it."""
     assert isinstance(unavailable(InternalClientError("another operation (2) is in progress")), StoreUnavailable)
+
+
+async def test_a_worker_asks_before_it_says_that_it_was_not_taken_for_dead(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P5: soon after a renewal it knows; later it asks; and once somebody removed its row, it must not go on."""
+    monkeypatch.setattr(presence, "RENEW_SECONDS", 600)
+    lost: list[WorkerId] = []
+    async with opened(postgres_url) as database:
+        present = Presence(sa.make_url(postgres_url), ids.worker_id(), when_lost=lost.append)
+        await present.start()
+        name = present.worker_id
+        try:
+            await present.confirm(name)
+            moment = presence.monotonic()
+            monkeypatch.setattr(presence, "monotonic", lambda: moment + presence.SURE_SECONDS)
+            await present.confirm(name)
+            await database.transaction(
+                lambda unit: unit.connection.execute(sa.text("DELETE FROM workers")), name="bury"
+            )
+            await present.confirm(name)  # asked a moment ago
+            monkeypatch.setattr(presence, "monotonic", lambda: moment + 2 * presence.SURE_SECONDS)
+            with pytest.raises(AttemptLost, match="taken for dead"):
+                await present.confirm(name)
+            await present.confirm(present.worker_id)
+        finally:
+            await present.close()
+    assert lost == [present.worker_id] != [name]

@@ -17,6 +17,7 @@ from tests.support.worker_process import Workers, until, workers_of
 
 pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
 WHOLE = "".join(shared_app.words(step) for step in range(shared_app.STEPS + 1))
+SOON = {"OUTLAST_TEST_FROZEN_SECONDS": "4"}
 
 
 @pytest.fixture
@@ -125,12 +126,12 @@ async def test_a_worker_that_was_frozen_is_refused_and_begins_anew(
     workers: Workers, outlast: Outlast[Any, Any]
 ) -> None:
     """P5: while it was away others went on; when it wakes it stops its code, and works under a new name."""
-    first = await workers.start()
+    first = await workers.start(**SOON)
     session = await outlast.sessions.create()
     await (await session.send("probe")).outcome()
     task = await only_task(session)
     names = await worker_names(outlast, first.pid)
-    second = await workers.start()
+    second = await workers.start(**SOON)
     first.send_signal(signal.SIGSTOP)
     await until(lambda: second.pid in workers.effects("probe.began"))
     first.send_signal(signal.SIGCONT)
@@ -145,6 +146,26 @@ async def test_a_worker_that_was_frozen_is_refused_and_begins_anew(
     assert len(renamed) == 1
     assert renamed != names
     assert (await (await session.send("hello")).outcome(wait=30)).text == "Heard."
+
+
+async def test_a_worker_that_froze_before_its_tools_does_not_start_them_after_others_told_of_them(
+    workers: Workers, outlast: Outlast[Any, Any]
+) -> None:
+    """P2, P5: the call was told as one that may have run or not; when the worker wakes, it must not run after all."""
+    first = await workers.start(OUTLAST_TEST_FREEZE_AFTER="journal", **SOON)
+    session = await outlast.sessions.create()
+    turn = await session.send("survey")
+    await until(lambda: workers.effects("journal.froze") == [first.pid])
+    second = await workers.start(**SOON)
+    outcome = await turn.outcome(wait=60)
+    assert (outcome.state, outcome.text) == ("completed", "It goes on.")
+    assert await worker_names(outlast, first.pid) == []
+    first.send_signal(signal.SIGCONT)
+    await workers.kill(second)
+    assert (await (await session.send("hello")).outcome(wait=60)).text == "Heard."
+    first.terminate()
+    assert await first.wait() == 0
+    assert workers.effects("survey.began") == []
 
 
 async def test_a_tool_that_blocks_the_event_loop_does_not_look_like_death(

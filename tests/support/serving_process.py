@@ -98,7 +98,9 @@ class ServingProcess(Program):
 
     def __init__(self, folder: Path, *options: str, app: str = "app.py", port: int = 0) -> None:
         arguments = ("serve", app, "--port", str(port), *options)
-        super().__init__(folder, *arguments, OUTLAST_LOG_LEVEL="warning", PYTHONPATH=str(ROOT))
+        super().__init__(
+            folder, *arguments, OUTLAST_LOG_LEVEL="warning", PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        )
         self.folder = folder
 
     def __enter__(self) -> Self:

@@ -5,7 +5,9 @@ Its tools leave a line in a file each time they really begin, end or are cancell
 
 import asyncio
 import os
+import signal
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
 from outlast import Outlast, Settings, hints
+from outlast.engines import presence, sweep
+from outlast.sessions.turn_log import TurnLog
+from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, text
 from outlast.testing.step import Step
 
@@ -110,4 +115,32 @@ def make(database: str, **settings: Any) -> Outlast[Any, Any]:
     )
 
 
+def freeze_after(place: str) -> None:
+    """The first time that a turn has committed this, the whole process stops until somebody sends SIGCONT.
+
+    Then its presence is the last to notice: a turn that goes on without asking has all the time it needs.
+    """
+    commit, begin_anew = TurnLog.commit, presence.Presence._begin_anew  # pyright: ignore[reportPrivateUsage]
+
+    async def late(self: presence.Presence, connection: Any) -> bool:
+        await asyncio.sleep(1)
+        return await begin_anew(self, connection)
+
+    async def committed(self: TurnLog, name: str, fn: Callable[[Unit], Any]) -> Any:
+        found = await commit(self, name, fn)
+        if name == place and TurnLog.commit is committed:
+            TurnLog.commit = commit
+            effect(f"{place}.froze")
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return found
+
+    TurnLog.commit = committed
+    presence.Presence._begin_anew = late  # pyright: ignore[reportPrivateUsage]
+
+
+if "OUTLAST_TEST_FROZEN_SECONDS" in os.environ:  # else a test of a freeze waits longer than all the others together
+    sweep.FROZEN_SECONDS = float(os.environ["OUTLAST_TEST_FROZEN_SECONDS"])
+    presence.SURE_SECONDS = sweep.FROZEN_SECONDS / 2
+if "OUTLAST_TEST_FREEZE_AFTER" in os.environ:
+    freeze_after(os.environ["OUTLAST_TEST_FREEZE_AFTER"])
 app = make(os.environ.get("OUTLAST_TEST_DATABASE", "postgresql:///outlast"))

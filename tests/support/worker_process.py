@@ -28,16 +28,16 @@ class Workers:
             "OUTLAST_TEST_DATABASE": self.database,
             "OUTLAST_TEST_FOLDER": str(self.folder),
             "OUTLAST_LOG_LEVEL": "warning",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         }
 
-    async def start(self) -> asyncio.subprocess.Process:
+    async def start(self, **environment: str) -> asyncio.subprocess.Process:
         """Returns when it is ready to take work."""
         with (self.folder / "workers.log").open("ab") as log:
             start = log.tell()
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "outlast", "worker", APP),
-                env=self.environment,
+                env={**self.environment, **environment},
                 cwd=ROOT,
                 stderr=log,
             )

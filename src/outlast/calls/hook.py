@@ -43,6 +43,10 @@ class OpenCalls(Protocol):
 class CallHost(Protocol):
     """The turn's side of a call: its identity, its channel, and what became of it."""
 
+    async def may_start(self) -> None:
+        """Raises when what this attempt runs was given to another."""
+        ...
+
     def begin(self, call: ToolCallPart) -> RunningCall: ...
 
     def say_waiting(self, call: RunningCall, reason: str) -> None: ...
@@ -123,6 +127,7 @@ class CallHook(AbstractCapability[Any]):
             return PUT_BACK
         if not is_control and self.breaker.refuses(call.tool_name, call.args):
             raise ToolFailed(REFUSED.format(count=MOST))
+        await self.host.may_start()
         running = self.host.begin(call)
         inner = start(running, handler, args)
         try:

@@ -48,6 +48,7 @@ class DistributedEngine(AcceptingEngine):
         self._drain_seconds = drain_seconds
         shop = worker.workshop
         self._presence = Presence(url, shop.worker_id, when_lost=self._lost)
+        worker.workshop = replace(shop, calls=replace(shop.calls, confirm=self._presence.confirm))
         self._sweep = Sweep(shop.database, me=self._name, limits=limits)
         self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
 

@@ -15,6 +15,8 @@ import sqlalchemy as sa
 import structlog
 
 from outlast import ids
+from outlast.clock import monotonic
+from outlast.errors import AttemptLost
 from outlast.ids import WorkerId
 from outlast.store.connection import connect
 from outlast.store.postgres import FOREIGN, unavailable
@@ -23,6 +25,10 @@ from outlast.store.workers import lock_key
 log = structlog.get_logger("outlast.engine")
 
 RENEW_SECONDS = 1.0
+FROZEN_SECONDS = 10.0
+"""How long a row may go without renewal while its lock is held: a host that is frozen, or cut off."""
+SURE_SECONDS = FROZEN_SECONDS / 2
+"""So long after a renewal, a worker knows without asking that nobody takes it for dead."""
 _RETRY_SECONDS = 0.1
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _ENTER = f"INSERT INTO workers (id, host, pid, started_at, seen_at) VALUES ($1, $2, $3, {_NOW}, {_NOW})"
@@ -47,6 +53,8 @@ class Presence:
         self._attention: asyncio.Event | None = None
         self._is_leaving = False
         self._is_entered = False
+        self._sure: tuple[WorkerId, float] | None = None
+        self._unsure: list[asyncio.Future[None]] = []
 
     async def start(self) -> None:
         """Returns when others can see this worker."""
@@ -59,14 +67,35 @@ class Presence:
         except FOREIGN as exc:
             raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
 
+    async def confirm(self, worker_id: WorkerId) -> None:
+        """Returns while nobody can have taken the worker of this name for dead; else asks, and waits for the answer.
+
+        Raises AttemptLost after somebody did. A process that was frozen learns here, before it starts what others
+        have already told as unknown, that it was.
+        """
+        while not self._is_sure(worker_id):
+            if self.worker_id != worker_id:
+                raise AttemptLost(f"{worker_id} was taken for dead: what it ran belongs to others.")
+            renewed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._unsure.append(renewed)
+            self._call_there()
+            await renewed
+
+    def _is_sure(self, worker_id: WorkerId) -> bool:
+        sure = self._sure
+        return sure is not None and sure[0] == worker_id and monotonic() - sure[1] < SURE_SECONDS
+
     async def close(self) -> None:
         """The lock is free when this returns."""
         self._is_leaving = True
+        self._call_there()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    def _call_there(self) -> None:
         if self._there is not None and self._attention is not None:
             with suppress(RuntimeError):  # its loop has already ended
                 self._there.call_soon_threadsafe(self._attention.set)
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
 
     def _run(self, entered: asyncio.Future[None]) -> None:
         asyncio.run(self._live(entered))
@@ -85,6 +114,7 @@ class Presence:
                 try:
                     await self._stay(connection, entered, attention)
                 finally:
+                    self._sure = None
                     connection.terminate()
             except Exception as exc:  # whatever it was: a worker without presence could claim nothing for ever
                 if not self._is_entered:
@@ -98,15 +128,26 @@ class Presence:
         is_locked = False
         while not self._is_leaving and not connection.is_closed():
             attention.clear()
+            asked_at = monotonic()
             is_locked = is_locked or await connection.fetchval(_LOCK, lock_key(self.worker_id))
             if not self._is_entered:
                 await self._enter(connection)
                 self._tell(_succeed, entered)
             elif await connection.fetchval(_RENEW, self.worker_id) is None:
                 is_locked = await self._begin_anew(connection)
+            if is_locked:
+                self._sure = self.worker_id, asked_at
+            if self._unsure:
+                self._tell(self._answer)
             with suppress(TimeoutError):
                 async with asyncio.timeout(RENEW_SECONDS if is_locked else _RETRY_SECONDS):
                     await attention.wait()
+
+    def _answer(self) -> None:
+        unsure, self._unsure = self._unsure, []
+        for each in unsure:
+            if not each.done():
+                each.set_result(None)
 
     async def _enter(self, connection: Any) -> None:
         await connection.execute(_ENTER, self.worker_id, socket.gethostname(), os.getpid())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
+from outlast.engines.presence import FROZEN_SECONDS
 from outlast.errors import StoreUnavailable
 from outlast.ids import TaskId, TurnId, WorkerId
 from outlast.sessions import turn
@@ -24,8 +25,6 @@ log = structlog.get_logger("outlast.engine")
 LOOK_SECONDS = 0.25
 GRACE_SECONDS = 1.0
 """How long a lock must be free: a connection that was cut comes back sooner."""
-FROZEN_SECONDS = 10.0
-"""How long a row may go without renewal while its lock is held: a host that is frozen, or cut off."""
 QUIET_SECONDS = 3.0
 """After the database's own start, and after this process itself was away, everybody else looks dead."""
 _LOOKS = 3

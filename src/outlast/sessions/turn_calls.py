@@ -1,6 +1,7 @@
 """The turn's side of its calls: their channels, their parking, and what the model is shown of their results."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
@@ -28,6 +29,10 @@ from outlast.tools.hints import Hints
 TOO_MANY = "too_many_open_tasks"
 
 
+async def _certain(worker_id: WorkerId) -> None:
+    """In a process that is alone with its database nobody else can take over."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallShop:
     """What the calls of a worker share."""
@@ -38,6 +43,11 @@ class CallShop:
     worker_id: WorkerId
     max_open_tasks: int
     deadline: timedelta
+    confirm: Callable[[WorkerId], Awaitable[None]] = _certain
+    """Awaited before code starts; raises AttemptLost when the worker of that name was taken for dead."""
+
+    async def may_start(self) -> None:
+        await self.confirm(self.worker_id)
 
 
 class TurnCalls:
@@ -91,6 +101,9 @@ class TurnCalls:
         """The files that a call made within its budget."""
         call = self._begun.get(call_id)
         return call.channel.artifacts if call is not None and isinstance(call.channel, CallChannel) else []
+
+    async def may_start(self) -> None:
+        await self._shop.may_start()
 
     def begin(self, call: ToolCallPart) -> RunningCall:
         self._press_again()

@@ -25,6 +25,7 @@ class _Capture(AbstractCapability[Any]):
     """Starts the one call and lets the run go: the call goes on without it."""
 
     running: RunningCall
+    shop: CallShop
     inner: asyncio.Task[Any] | None = None
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -33,6 +34,7 @@ class _Capture(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
+        await self.shop.may_start()
         self.inner = start(self.running, handler, args)
         try:
             await asyncio.wait({self.inner})
@@ -54,7 +56,7 @@ async def run_again(
 ) -> None:
     """Run the tool of a claimed task to its end; whatever it comes to is told by the task."""
     running = await _running(shop, task)
-    inner = asyncio.create_task(_run(agent, threads, task, running, lease), name=f"run again {running.tool} {task.id}")
+    inner = asyncio.create_task(_run(agent, shop, threads, running, lease), name=f"run again {running.tool} {task.id}")
     shop.parked.own(
         Owned(running, inner, task.id, attempt=task.attempt, when_over=lease.leave),
         deadline_in=deadline_in,
@@ -85,9 +87,11 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     return RunningCall(session_id, task.turn_id, call_id, task.tool, task.spec.get("args"), shop.home.secrets, channel)
 
 
-async def _run(agent: Agent[Any, Any], threads: CallThreads, task: Task, running: RunningCall, lease: DepsLease) -> Any:
+async def _run(
+    agent: Agent[Any, Any], shop: CallShop, threads: CallThreads, running: RunningCall, lease: DepsLease
+) -> Any:
     """One tool without a model: a history that ends in its call, and only the step that executes calls."""
-    capture = _Capture(running)
+    capture = _Capture(running, shop)
     call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
     history = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
     value = await lease.open()
