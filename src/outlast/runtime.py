@@ -19,7 +19,7 @@ from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
 from outlast.engines import pause
 from outlast.engines.embedded import EmbeddedEngine, FileLock
-from outlast.engines.engine import Worker
+from outlast.engines.engine import Places, Worker
 from outlast.engines.outbox import EngineOutbox, Listener
 from outlast.errors import InvalidInput, NotFound, OutlastError
 from outlast.events.signals import LocalSignals
@@ -258,16 +258,15 @@ class Outlast(Generic[DepsT, OutputT]):
         return database, signals
 
     def _engine(self, worker: Worker) -> "EmbeddedEngine | AcceptingEngine":
-        limits, most, drain = self._limits(), self.settings.max_turns_per_worker, self.settings.drain.total_seconds()
+        places = Places(self.settings.max_turns_per_worker, self.settings.max_tasks_per_worker)
+        limits, drain = self._limits(), self.settings.drain.total_seconds()
         if self.is_embedded:
-            return EmbeddedEngine(worker, clock=self._clock, limits=limits, max_running=most, drain_seconds=drain)
+            return EmbeddedEngine(worker, clock=self._clock, limits=limits, places=places, drain_seconds=drain)
         from outlast.engines.distributed import AcceptingEngine, DistributedEngine
 
         if not self.settings.run_work:
             return AcceptingEngine()
-        return DistributedEngine(
-            worker, self._direct or self._url, limits=limits, max_running=most, drain_seconds=drain
-        )
+        return DistributedEngine(worker, self._direct or self._url, limits=limits, places=places, drain_seconds=drain)
 
     async def _workshop(
         self, stack: AsyncExitStack, database: Database, files: FileStore, signals: LocalSignals

@@ -38,6 +38,9 @@ class Settings(BaseSettings):
         description="How long text deltas and call ends wait to share a commit.",
     )
     max_turns_per_worker: int = Field(default=64, ge=1, description="Turns one worker runs at once.")
+    max_tasks_per_worker: int = Field(
+        default=64, ge=1, description="Background calls that one worker runs again at once, after their worker died."
+    )
     max_turns_per_owner: int = Field(default=8, ge=1, description="Turns of one owner that run at once.")
     max_queued_turns_per_owner: int = Field(default=100, ge=1, description="Turns of one owner that may wait.")
     daily_cost_limit: int | None = Field(

@@ -10,8 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from outlast.clock import SystemClock
+from outlast.errors import TooManyRequests
 from outlast.ids import SessionId, TurnId, WorkerId
-from outlast.sessions import turn
+from outlast.sessions import inbox, turn
+from outlast.sessions.inbox import Limits
 from outlast.sessions.turn import Claim, TurnLimits
 from outlast.store import turns
 from outlast.store.database import Database
@@ -122,6 +124,27 @@ async def test_a_waiting_turn_that_is_stopped_leaves_its_place_to_the_next(
     left = await database.read(lambda connection: turns.last_of(connection, three))
     assert left is not None
     assert left.is_admitted
+
+
+async def test_messages_to_busy_sessions_are_counted_one_after_the_other(
+    database: Database, engine: AsyncEngine
+) -> None:
+    """D5, P8: two sessions at once, and only one more message may come within this minute."""
+    limits = Limits(max_busy_per_minute=1)
+    one, two = await new_session(database), await new_session(database)
+    for each in (one, two):
+        await database.transaction(saying(each, limits), name="accept")
+    async with engine.connect() as first, engine.connect() as second:
+        await work(first, saying(one, limits))
+        later = asyncio.create_task(work(second, saying(two, limits)))
+        await waits_for_a_lock(engine)
+        await first.commit()
+        with pytest.raises(TooManyRequests):
+            await later
+
+
+def saying(session_id: SessionId, limits: Limits) -> Callable[[Unit], object]:
+    return lambda unit: inbox.accept(unit, session_id, "hello", owner_id=OWNER, limits=limits)
 
 
 async def waits_for_a_row(engine: AsyncEngine) -> None:

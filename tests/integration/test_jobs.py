@@ -133,7 +133,8 @@ async def test_a_worker_takes_only_what_it_has_the_agent_for(postgres_url: str, 
         async with named("sea", "I am the sea.") as other:
             theirs = await other.sessions.create()
             assert (await (await theirs.send("hello")).outcome(wait=30)).text == "I am the sea."
-        assert (await turn.outcome(wait=0)).state == "queued"
+        waiting = await turn.outcome(wait=0)
+        assert (waiting.state, waiting.no_worker_for) == ("queued", "river")
         async with named("river", "I am the river."):
             assert (await turn.outcome(wait=30)).text == "I am the river."
 

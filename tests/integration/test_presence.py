@@ -53,7 +53,7 @@ async def test_a_worker_stays_present_whatever_becomes_of_its_connection(
     monkeypatch.setattr(presence, "connect", connect)
     monkeypatch.setattr(presence, "RENEW_SECONDS", 0.01)
     async with opened(postgres_url) as database:
-        present = Presence(sa.make_url(postgres_url), ids.worker_id(), when_lost=lost.append)
+        present = Presence(sa.make_url(postgres_url), ids.worker_id(), agents=["agent"], when_lost=lost.append)
         await present.start()
         try:
             assert await asyncio.to_thread(renewed.wait, 30)
@@ -75,7 +75,7 @@ async def test_a_worker_asks_before_it_says_that_it_was_not_taken_for_dead(
     monkeypatch.setattr(presence, "RENEW_SECONDS", 600)
     lost: list[WorkerId] = []
     async with opened(postgres_url) as database:
-        present = Presence(sa.make_url(postgres_url), ids.worker_id(), when_lost=lost.append)
+        present = Presence(sa.make_url(postgres_url), ids.worker_id(), agents=["agent"], when_lost=lost.append)
         await present.start()
         name = present.worker_id
         try:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import sqlalchemy as sa
 import structlog
 
-from outlast.engines.engine import NotNow, Worker
+from outlast.engines.engine import NotNow, Places, Worker
 from outlast.engines.presence import Presence
 from outlast.engines.sweep import Sweep
 from outlast.engines.taker import JobTaker, Later
@@ -41,13 +41,13 @@ class DistributedEngine(AcceptingEngine):
     Others see that it is there; when they took it for dead, it stops what it runs and goes on under a new name.
     """
 
-    def __init__(self, worker: Worker, url: sa.URL, *, limits: Limits, max_running: int, drain_seconds: float) -> None:
+    def __init__(self, worker: Worker, url: sa.URL, *, limits: Limits, places: Places, drain_seconds: float) -> None:
         self._worker = worker
         worker.permit = self._may_claim
-        self._max_running = max_running
+        self._places = places
         self._drain_seconds = drain_seconds
         shop = worker.workshop
-        self._presence = Presence(url, shop.worker_id, when_lost=self._lost)
+        self._presence = Presence(url, shop.worker_id, agents=tuple(shop.hosts), when_lost=self._lost)
         worker.workshop = replace(shop, calls=replace(shop.calls, confirm=self._presence.confirm))
         self._sweep = Sweep(shop.database, me=self._name, limits=limits)
         self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
@@ -69,8 +69,9 @@ class DistributedEngine(AcceptingEngine):
     def _name(self) -> WorkerId:
         return self._worker.workshop.worker_id
 
-    def _room(self) -> int:
-        return self._max_running - self._worker.running
+    def _room(self) -> tuple[int, int]:
+        worker, places = self._worker, self._places
+        return places.turns - worker.running_turns, places.tasks - worker.running_tasks
 
     async def _take(self, id: str) -> None:
         """Claim in our table, start our own coroutine, return. A job that comes twice claims nothing."""

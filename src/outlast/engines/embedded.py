@@ -3,9 +3,10 @@
 import asyncio
 import fcntl
 import os
-from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
+from heapq import heappop, heappush
+from itertools import count
 from pathlib import Path
 from typing import IO
 from weakref import WeakSet
@@ -13,7 +14,7 @@ from weakref import WeakSet
 import structlog
 
 from outlast.clock import Clock
-from outlast.engines.engine import Worker
+from outlast.engines.engine import Places, Worker
 from outlast.errors import DatabaseInUse
 from outlast.ids import TurnId, is_task
 from outlast.sessions import turn
@@ -58,17 +59,34 @@ class FileLock:
             self._file = None
 
 
+class Line:
+    """What waits for a place: by priority, then in the order in which it came."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Work]] = []
+        self._arrivals = count()
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def push(self, work: Work) -> None:
+        heappush(self._heap, (-work.priority, next(self._arrivals), work))
+
+    def pop(self) -> Work:
+        return heappop(self._heap)[2]
+
+
 class EmbeddedEngine:
     """Runs attempts as coroutines of this process, at most so many at once; the rest wait in order."""
 
-    def __init__(self, worker: Worker, *, clock: Clock, limits: Limits, max_running: int, drain_seconds: float) -> None:
+    def __init__(self, worker: Worker, *, clock: Clock, limits: Limits, places: Places, drain_seconds: float) -> None:
         self._clock = clock
         self._limits = limits
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._worker = worker
-        self._max_running = max_running
+        self._places = places
         self._drain_seconds = drain_seconds
-        self._waiting: deque[Work] = deque()
+        self._turns, self._tasks = Line(), Line()
         # Claimed in a transaction whose commit is not known here yet. What is rolled back is dropped with its unit.
         self._claimed: WeakSet[Work] = WeakSet()
         self._is_open = False
@@ -89,7 +107,7 @@ class EmbeddedEngine:
         """The rows are the queue. What there is room for is claimed at once: one commit makes and claims a turn."""
         for each in work:
             is_turn_now = not is_task(each.id) and each.not_before is None
-            if is_turn_now and self._is_open and not self._waiting and self._taken < self._max_running:
+            if is_turn_now and self._is_open and not self._turns and self._taken < self._places.turns:
                 shop = self._worker.workshop
                 each.claim = turn.claim(unit, TurnId(each.id), shop.worker_id, limits=shop.policy.turns)
                 if each.claim is not None:
@@ -101,7 +119,7 @@ class EmbeddedEngine:
             if isinstance(each.claim, turn.Claim):
                 self._begin(each)
             elif each.not_before is None:
-                self._waiting.append(each)
+                self._wait(each)
             else:
                 self._delay(each, each.not_before)
         self._pump()
@@ -117,16 +135,21 @@ class EmbeddedEngine:
 
     def _due(self, work: Work) -> None:
         self._timers.pop(work.id, None)
-        self._waiting.append(work)
+        self._wait(work)
         self._pump()
+
+    def _wait(self, work: Work) -> None:
+        (self._tasks if is_task(work.id) else self._turns).push(work)
 
     @property
     def _taken(self) -> int:
-        return self._worker.running + len(self._claimed)
+        return self._worker.running_turns + len(self._claimed)
 
     def _pump(self) -> None:
-        while self._is_open and self._waiting and self._taken < self._max_running:
-            self._begin(self._waiting.popleft())
+        while self._is_open and self._turns and self._taken < self._places.turns:
+            self._begin(self._turns.pop())
+        while self._is_open and self._tasks and self._worker.running_tasks < self._places.tasks:
+            self._begin(self._tasks.pop())
 
     def _begin(self, work: Work) -> None:
         running = self._worker.begin(work)
@@ -142,7 +165,7 @@ class EmbeddedEngine:
             unit.submit(Work(row.id, row.owner_id, row.agent, row.not_before))
         for row in turns.running_without(unit.connection, me):
             turn.requeue(unit, row, has_crashed=True)
-        for task in tasks.queued(unit.connection):
-            unit.submit(service.work_of(task))
+        for work in service.in_turn(tasks.queued(unit.connection)):
+            unit.submit(work)
         for task in tasks.running_without(unit.connection, me):
             service.orphaned(unit, task, limits=self._limits)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -50,6 +51,14 @@ class NotNow(Exception):
     """This worker cannot claim it in this moment; it is still there to claim."""
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How many turns a worker runs at once, and how many tasks again."""
+
+    turns: int
+    tasks: int
+
+
 class Worker:
     """Claims turns and runs their attempts in this process. Every attempt is owned here."""
 
@@ -61,8 +70,13 @@ class Worker:
         self._running: dict[str, asyncio.Task[None]] = {}
 
     @property
-    def running(self) -> int:
-        return len(self._running)
+    def running_turns(self) -> int:
+        return len(self._running) - self.running_tasks
+
+    @property
+    def running_tasks(self) -> int:
+        """Those that are run again here. A call that goes on after its turn let go of it takes no place."""
+        return sum(map(is_task, self._running))
 
     def begin(self, work: Work) -> asyncio.Task[None] | None:
         """Start an attempt of a turn or a task, unless one of it already runs here. It claims what is not claimed.

@@ -16,6 +16,6 @@ def end(unit: Unit) -> bool:
         return False
     for row in turns.queued_and_admitted(unit.connection):
         unit.submit(Work(row.id, row.owner_id, row.agent, row.not_before))
-    for task in tasks.queued(unit.connection):
-        unit.submit(service.work_of(task))
+    for work in service.in_turn(tasks.queued(unit.connection)):
+        unit.submit(work)
     return True

@@ -7,12 +7,13 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import sqlalchemy as sa
 import structlog
+from pydantic_core import to_json
 
 from outlast import ids
 from outlast.clock import monotonic
@@ -31,7 +32,7 @@ SURE_SECONDS = FROZEN_SECONDS / 2
 """So long after a renewal, a worker knows without asking that nobody takes it for dead."""
 _RETRY_SECONDS = 0.1
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-_ENTER = f"INSERT INTO workers (id, host, pid, started_at, seen_at) VALUES ($1, $2, $3, {_NOW}, {_NOW})"
+_ENTER = f"INSERT INTO workers (id, host, pid, agents, started_at, seen_at) VALUES ($1, $2, $3, $4, {_NOW}, {_NOW})"
 _RENEW = f"UPDATE workers SET seen_at = {_NOW} WHERE id = $1 RETURNING id"
 _LOCK = "SELECT pg_try_advisory_lock($1)"
 _UNLOCK = "SELECT pg_advisory_unlock_all()"
@@ -43,8 +44,11 @@ class Presence:
     From then on nothing may be claimed under the old name, and what runs under it belongs to somebody else.
     """
 
-    def __init__(self, url: sa.URL, worker_id: WorkerId, *, when_lost: Callable[[WorkerId], None]) -> None:
+    def __init__(
+        self, url: sa.URL, worker_id: WorkerId, *, agents: Sequence[str], when_lost: Callable[[WorkerId], None]
+    ) -> None:
         self.worker_id = worker_id
+        self._agents = to_json(list(agents)).decode()
         self._url = url
         self._when_lost = when_lost
         self._thread: threading.Thread | None = None
@@ -150,8 +154,11 @@ class Presence:
                 each.set_result(None)
 
     async def _enter(self, connection: Any) -> None:
-        await connection.execute(_ENTER, self.worker_id, socket.gethostname(), os.getpid())
+        await self._write_row(connection, self.worker_id)
         self._is_entered = True
+
+    async def _write_row(self, connection: Any, worker_id: WorkerId) -> None:
+        await connection.execute(_ENTER, worker_id, socket.gethostname(), os.getpid(), self._agents)
 
     async def _begin_anew(self, connection: Any) -> bool:
         """Taken for dead: whatever ran here was given to others. Locked under the new name before it is seen."""
@@ -159,7 +166,7 @@ class Presence:
         new = ids.worker_id()
         await connection.execute(_UNLOCK)
         is_locked: bool = await connection.fetchval(_LOCK, lock_key(new))
-        await connection.execute(_ENTER, new, socket.gethostname(), os.getpid())
+        await self._write_row(connection, new)
         self.worker_id = new
         self._tell(self._when_lost, new)
         return is_locked

@@ -174,4 +174,4 @@ def _enqueue_task(unit: Unit, task_id: TaskId) -> None:
     task = tasks.get(unit.connection, task_id)
     if task is not None and task.state is TaskState.QUEUED:
         log.warning("a task had no job", task_id=task_id)
-        unit.submit(service.work_of(task))
+        unit.submit(service.work_of(task, behind=tasks.waiting_count(unit.connection, task.owner_id)))

@@ -7,7 +7,7 @@ from datetime import timedelta
 import sqlalchemy as sa
 import structlog
 from pgqueuer.core.qm import QueueManager
-from pgqueuer.domain.types import QueueManagerId
+from pgqueuer.domain.types import QueueEntrypoint, QueueManagerId
 from pgqueuer.errors import RetryRequested
 from pgqueuer.models import Job
 from pgqueuer.ports.repository import EntrypointExecutionParameter
@@ -32,19 +32,29 @@ class Later(Exception):
     """The job cannot be claimed here and now; it stays in the queue."""
 
 
-class _Manager(QueueManager):
-    """Takes no more than there is room for."""
+Room = Callable[[], tuple[int, int]]
+"""How many more turns and how many more tasks may be started."""
 
-    room: Callable[[], int]
+
+class _Manager(QueueManager):
+    """Takes no more than there is room for. Turns and tasks wait in lines of their own: neither keeps the other out."""
+
+    room: Room
+    lines: tuple[tuple[QueueEntrypoint, ...], tuple[QueueEntrypoint, ...]]
 
     async def fetch_jobs(
         self, batch_size: int, global_concurrency_limit: int | None, heartbeat_timeout: timedelta
     ) -> AsyncGenerator[Job, None]:
-        entrypoints = {each: EntrypointExecutionParameter(concurrency_limit=0) for each in self.entrypoint_registry}
-        while not self.shutdown.is_set() and (free := self.room() - len(self.job_context)) > 0:
+        unlimited = EntrypointExecutionParameter(concurrency_limit=0)
+        while not self.shutdown.is_set():
+            # What was taken and is not claimed yet may be of either kind.
+            taken = len(self.job_context)
+            free = {line: room - taken for line, room in zip(self.lines, self.room(), strict=True) if room > taken}
+            if not free:
+                return
             found = await self.queries.dequeue(
-                batch_size=min(batch_size, free),
-                entrypoints=entrypoints,
+                batch_size=min(batch_size, *free.values()),
+                entrypoints={each: unlimited for line in free for each in line},
                 queue_manager_id=self.queue_manager_id,
                 global_concurrency_limit=None,
                 heartbeat_timeout=heartbeat_timeout,
@@ -64,7 +74,7 @@ class JobTaker:
         agents: Sequence[str],
         *,
         take: Callable[[str], Awaitable[None]],
-        room: Callable[[], int],
+        room: Room,
         name: Callable[[], WorkerId],
     ) -> None:
         self._url = url
@@ -103,8 +113,13 @@ class JobTaker:
         manager.room = self._room
         manager.min_dequeue_poll_interval = _NEAR
         manager.queue_manager_id = QueueManagerId(jobs.manager_of(self._name()))
-        for agent in self._agents:
-            manager.entrypoint(jobs.entrypoint(agent))(self._handle)
+        manager.lines = (
+            tuple(QueueEntrypoint(jobs.turns_of(agent)) for agent in self._agents),
+            tuple(QueueEntrypoint(jobs.tasks_of(agent)) for agent in self._agents),
+        )
+        for line in manager.lines:
+            for each in line:
+                manager.entrypoint(each)(self._handle)
         manager.shutdown = has_ended
         if self._is_closing:
             manager.shutdown.set()

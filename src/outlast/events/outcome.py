@@ -59,6 +59,8 @@ class Outcome:
     usage: Usage = field(default_factory=Usage)
     error: dict[str, Any] | None = None
     attempt: int = 0
+    no_worker_for: str | None = None
+    """The agent for which the turn waits, while no worker is there that has it."""
 
     @property
     def is_over(self) -> bool:

@@ -17,7 +17,7 @@ from outlast.sessions.attachments import check_characters
 from outlast.store import inputs, turns
 from outlast.store.inputs import Input, InputKind, InputState, Mode
 from outlast.store.turns import Origin, TurnState
-from outlast.store.unit import LockedSession, Unit
+from outlast.store.unit import LockedSession, OwnerLock, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,7 @@ def _check_busy(unit: Unit, session: LockedSession, mode: Mode, limits: Limits) 
             f"{len(said)} messages already wait in this session: wait until one is delivered, or remove one.",
             limit=limits.max_inbox,
         )
+    unit.lock_owner(session.owner_id, OwnerLock.ADMISSION)  # or two sessions at once would each see room for one more
     since = to_microseconds(unit.now - timedelta(minutes=1))
     if inputs.busy_messages_since(unit.connection, session.owner_id, since) >= limits.max_busy_per_minute:
         raise TooManyRequests(

@@ -319,7 +319,7 @@ def _ended(
 def _admit_next(unit: Unit, owner_id: str, limits: TurnLimits) -> None:
     """A place became free: hand the owner's next waiting turn to the engine."""
     unit.lock_owner(owner_id, OwnerLock.ADMISSION)
-    row = None
+    row, admitted = None, 0
     while row is None:
         admitted, waiting = turns.open_of_owner(unit.connection, owner_id)
         if waiting == 0 or admitted >= limits.max_running_per_owner:
@@ -328,7 +328,8 @@ def _admit_next(unit: Unit, owner_id: str, limits: TurnLimits) -> None:
         row = turns.next_to_admit(unit.connection, owner_id)
     turns.set_values(unit, row.id, admitted_at=unit.now_us)
     if not _waits_for_tomorrow(unit, row, limits):
-        unit.submit(Work(row.id, owner_id, row.agent, row.not_before))
+        # As when it starts with a place: it must not pass those that were given theirs before it.
+        unit.submit(Work(row.id, owner_id, row.agent, row.not_before, priority=-admitted))
 
 
 def deliver(unit: Unit, fence: Fence, due: Sequence[Input], message: int) -> None:

@@ -15,10 +15,10 @@ from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
 from outlast.sessions.inbox import Accepted
 from outlast.sessions.services import Services
-from outlast.store import events, inputs, turns
+from outlast.store import events, inputs, turns, workers
 from outlast.store.inputs import Input, InputState
 from outlast.store.spill import unpack_object
-from outlast.store.turns import TurnRow
+from outlast.store.turns import TurnRow, TurnState
 
 
 class Lead(NamedTuple):
@@ -75,6 +75,8 @@ class Turn:
             position = await self._add(fold, position)
             if left == 0:
                 break
+        if not fold.outcome.is_over and await self._services.database.read(self._waits_for_nobody):
+            fold.outcome.state, fold.outcome.no_worker_for = "queued", self._agent
         if fold.outcome.state == "completed":
             fold.outcome.output = self._services.typed_output(self._agent, fold.outcome.output)
         return fold
@@ -82,6 +84,10 @@ class Turn:
     async def begins_after(self) -> int:
         """The position in the log after which the turn's first event stands."""
         return (await self._services.database.read(self._row)).first_event - 1
+
+    def _waits_for_nobody(self, connection: sa.Connection) -> bool:
+        """Also of a turn that has begun, and was handed over by a worker whose successor no longer has its agent."""
+        return self._row(connection).state is TurnState.QUEUED and not workers.has_agent(connection, self._agent)
 
     def _row(self, connection: sa.Connection) -> TurnRow:
         row = turns.get(connection, self.id)
@@ -159,7 +165,7 @@ class Sent:
             if self.input.id in fold.delivered:
                 return fold.outcome
             if not fold.outcome.is_over:
-                return Outcome()
+                return Outcome(no_worker_for=fold.outcome.no_worker_for)
         found = await self._input()
         if found.turn_id is not None:
             return await self._turn(found.turn_id).outcome(wait=seconds_left(until))

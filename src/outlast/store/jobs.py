@@ -16,7 +16,7 @@ from pgqueuer.domain.types import Channel
 from pgqueuer.queries import Queries
 from sqlalchemy.util import await_only
 
-from outlast.ids import WorkerId
+from outlast.ids import WorkerId, is_task
 from outlast.store.unit import Unit, Work
 
 PREFIX = "outlast_"
@@ -44,9 +44,14 @@ def queries(connection: Any) -> Queries:
     return Queries(AsyncpgDriver(connection), *_BUILDERS)
 
 
-def entrypoint(agent: str) -> str:
-    """Workers take only the jobs of agents that they have."""
+def turns_of(agent: str) -> str:
+    """Where the turns of an agent wait. Workers take only the jobs of agents that they have."""
     return f"outlast:{agent}"
+
+
+def tasks_of(agent: str) -> str:
+    """Where the tasks of an agent wait: in a line of their own, so that a thousand of them delay no turn."""
+    return f"outlast.tasks:{agent}"
 
 
 def manager_of(worker_id: WorkerId) -> UUID:
@@ -74,7 +79,7 @@ def enqueue(unit: Unit, work: Sequence[Work]) -> None:
     assert raw.is_in_transaction(), "a job outside the transaction would survive its rollback"
     delays = [None if each.not_before is None else max(each.not_before - unit.now, _NOW) for each in work]
     payloads: list[bytes | None] = [each.id.encode() for each in work]
-    names = [entrypoint(each.agent) for each in work]
+    names = [(tasks_of if is_task(each.id) else turns_of)(each.agent) for each in work]
     await_only(queries(raw).enqueue(names, payloads, [each.priority for each in work], delays))
 
 

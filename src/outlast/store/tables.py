@@ -227,6 +227,7 @@ workers = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("host", sa.Text, nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("agents", sa.Text, nullable=False, server_default="[]"),
     _instant("started_at"),
     _instant("seen_at"),
 )

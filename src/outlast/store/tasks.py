@@ -318,8 +318,20 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
     return [from_row(row) for row in rows.mappings()]
 
 
+_QUEUED = (tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
+_COUNT_WAITING = (
+    sa.select(sa.func.count())
+    .select_from(tasks)
+    .where(tasks.c.owner_id == sa.bindparam("owner"), tasks.c.worker_id.is_(None), *_QUEUED)
+)
+
+
 def queued(connection: sa.Connection) -> list[Task]:
-    rows = connection.execute(
-        sa.select(tasks).where(tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None), _THERE)
-    )
+    """In the order in which they were made."""
+    rows = connection.execute(sa.select(tasks).where(*_QUEUED, _THERE).order_by(tasks.c.id))
     return [from_row(row) for row in rows.mappings()]
+
+
+def waiting_count(connection: sa.Connection, owner_id: str) -> int:
+    """How many of an owner's tasks wait for a worker that runs them again."""
+    return connection.execute(_COUNT_WAITING, {"owner": owner_id}).scalar_one()

@@ -3,6 +3,8 @@
 State change, event and wake commit together: every end is told once.
 """
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -125,9 +127,10 @@ def orphaned(unit: Unit, task: Task, *, limits: Limits) -> None:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=CRASH_LOOP, limits=limits)
     else:
         unit.lock(task.session_id)
+        behind = tasks.waiting_count(unit.connection, task.owner_id)
         if tasks.move(unit, task, TaskState.QUEUED, worker_id=None) is Disposition.MOVED:
             tell(unit, EventType.TASK_CHANGED, _again(unit, task.id))
-            unit.submit(work_of(task))
+            unit.submit(work_of(task, behind=behind))
 
 
 def claim(unit: Unit, task_id: TaskId, worker_id: WorkerId) -> tuple[Task, float | None] | None:
@@ -162,8 +165,17 @@ def settle(unit: Unit, task_id: TaskId, verdict: str, *, by: str, note: str, own
     return _again(unit, task_id)
 
 
-def work_of(task: Task) -> Work:
-    return Work(task.id, task.owner_id, task.spec.get("agent", ""))
+def work_of(task: Task, *, behind: int = 0) -> Work:
+    """The more of an owner's tasks wait already, the later its next one is started."""
+    return Work(task.id, task.owner_id, task.spec.get("agent", ""), priority=-behind)
+
+
+def in_turn(waiting: Iterable[Task]) -> Iterator[Work]:
+    """The work of all of them, so that no owner's many come before the first of another."""
+    behind: Counter[str] = Counter()
+    for task in waiting:
+        yield work_of(task, behind=behind[task.owner_id])
+        behind[task.owner_id] += 1
 
 
 def tell(unit: Unit, type_: EventType, task: Task) -> None:

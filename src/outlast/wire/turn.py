@@ -38,6 +38,7 @@ class OutcomeAnswer(Answer):
     usage: UsageAnswer
     error: dict[str, JsonValue] | None
     attempt: int
+    no_worker_for: str | None = Field(description="The agent it waits for, while no worker is there that has it.")
     is_over: bool
 
 

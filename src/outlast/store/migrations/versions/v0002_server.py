@@ -16,6 +16,7 @@ def upgrade() -> None:
         sa.Column("deleted_at", sa.BigInteger(), nullable=True),
     ):
         op.add_column("sessions", column)
+    op.add_column("workers", sa.Column("agents", sa.Text(), nullable=False, server_default="[]"))
     op.add_column("messages", sa.Column("superseded_by", sa.Text(), nullable=True))
     op.create_index("uq_sessions_owner_id_external_id", "sessions", ["owner_id", "external_id"], unique=True)
     op.create_table(
