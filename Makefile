@@ -22,10 +22,10 @@ endif
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo play test check fix docs bench chaos fuzz mutants clean
+.PHONY: help demo demo-cluster play test check fix docs bench chaos chaos-deploy fuzz mutants clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@echo "Setting up $(VENV) with $$($(PYTHON) --version)"
@@ -46,6 +46,9 @@ demo: $(STAMP) ## start a server with a demo agent; needs no API key
 
 play: $(STAMP) ## watch an agent survive kill -9, in the terminal
 	@$(BIN)/outlast demo --play
+
+demo-cluster: $(STAMP) ## watch PostgreSQL, two servers and three workers being killed
+	@$(BIN)/python -m chaos.demo
 
 test: $(STAMP) $(NODE_STAMP) ## run all tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
