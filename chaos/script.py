@@ -28,7 +28,8 @@ At = Callable[[str, Moment], None]
 class Script:
     """The steps of one worker's model. The only thing it remembers is where it already failed once."""
 
-    def __init__(self) -> None:
+    def __init__(self, talk: str = _TALK) -> None:
+        self._talk = talk
         self._failed: set[str] = set()
 
     def __call__(self, messages: list[ModelMessage]) -> Step:
@@ -39,10 +40,11 @@ class Script:
                     name = f"{token}.{number}"
                     if name not in asked:
                         return self._step(name, step, _handles(messages))
-        return text(f"Done. {_TALK}", chunk=24, pause=0.004)
+        return text(f"Done. {self._talk}", chunk=24, pause=0.004)
 
     def _step(self, name: str, step: str, task_ids: Sequence[str]) -> Step:
-        words = text(f"Now {name}. {_TALK}", chunk=30, pause=0.004)
+        said = _TALK if step == "talk" else self._talk
+        words = text(f"Now {name}. {said}", chunk=30, pause=0.004)
         # A response of text alone would end the turn, so each step asks for something.
         looks = call("look", {"name": name}, call_id=f"{name}.0")
         if step == "talk":
@@ -103,9 +105,12 @@ class Effects:
         self._at("tool", moment)
 
 
-def make_agent(ledger: Ledger, at: At) -> Agent[object, str]:
-    """An agent with quick, slow, blocking, failing and repeatable tools, and some that outlast their budget."""
-    agent: Agent[object, str] = Agent(ScriptedModel(Script()), name="chaos")
+def make_agent(ledger: Ledger, at: At, *, talk: str = _TALK) -> Agent[object, str]:
+    """An agent with quick, slow, blocking, failing and repeatable tools, and some that outlast their budget.
+
+    `talk` is what its model says with each step; a step called `talk` is always a long one.
+    """
+    agent: Agent[object, str] = Agent(ScriptedModel(Script(talk)), name="chaos")
     effects = Effects(ledger, at)
 
     async def note(context: RunContext[object], name: str) -> str:

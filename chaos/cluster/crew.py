@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from chaos.cluster.process import Post, main
+from chaos.cluster.process import PRELOADED, Post, main
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 _LOOK_SECONDS = 0.5
@@ -23,7 +23,7 @@ _EXIT_SECONDS = 20.0
 
 def prepare() -> None:
     """Once per driver: processes are forked from a server that has imported everything and done nothing."""
-    _PROCESSES.set_forkserver_preload(["chaos.cluster.process"])
+    _PROCESSES.set_forkserver_preload(list(PRELOADED))
 
 
 def now_us() -> int:
@@ -110,11 +110,12 @@ class Crew:
             self.note("freezes", worker=member.number, from_us=from_us, to_us=now_us(), name=member.name)
 
     async def close(self) -> list[str]:
-        """Tell all to leave; gives those that did not end well."""
+        """Tell all to leave, as an operator does; gives those that did not end well."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait({self._looking})
-        return [complaint for each in self.members for complaint in await self._dismiss(each)]
+        found = await asyncio.gather(*(self._dismiss(each) for each in self.members))
+        return [complaint for complaints in found for complaint in complaints]
 
     def note(self, file: str, **line: Any) -> None:
         with (self.folder / f"{file}.jsonl").open("a") as found:
@@ -123,7 +124,7 @@ class Crew:
     async def _dismiss(self, member: Member) -> list[str]:
         if member.process is None or member.channel is None:
             return []
-        member.channel.shutdown(socket.SHUT_RDWR)
+        member.process.terminate()
         await asyncio.to_thread(member.process.join, _EXIT_SECONDS)
         if member.process.is_alive():
             member.process.kill()

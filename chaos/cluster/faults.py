@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from chaos.cluster.agent import STALL_SECONDS
 from chaos.cluster.crew import Crew, Member, now_us
 from chaos.cluster.postgres import ClusterDatabase
-from chaos.cluster.process import STALL_SECONDS
 from chaos.cluster.talker import Talker
 
 WEIGHTS: Mapping[str, int] = {
@@ -74,7 +74,14 @@ class Injector:
                 await self._stalled()
                 self._stalling = asyncio.create_task(self._stall(), name="stall")
         self.done[kind] += 1
-        self.crew.note("outages", kind=kind, from_us=from_us, to_us=now_us() + lasts_us + _DEAF_US)
+        done_us = now_us()
+        self.crew.note(
+            "outages",
+            kind=kind,
+            from_us=from_us,
+            done_us=done_us + lasts_us,
+            to_us=done_us + lasts_us + _DEAF_US,
+        )
 
     async def thawed(self) -> None:
         """Nothing is frozen when this returns."""

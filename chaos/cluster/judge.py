@@ -5,7 +5,7 @@ Run as `python -m chaos.cluster.judge FOLDER`; prints as JSON the faults, what w
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,11 @@ SILENCE_US = 9_500_000
 """A worker may be taken for dead after ten seconds of silence; half a second before it froze it may have been seen."""
 HANGING_SECONDS = 40.0
 """A reader that hears of an event so late hung: longer than any freeze of the process it reads from."""
+GRACE_US = 900_000
+"""A worker without its connection may be taken for dead after a second; it may have been seen a bit before."""
 _START_US = 5_000_000
+_ALONE_US = 3_000_000
+"""So long after a fault its consequences may go on: for that time after its start, nobody judges by a database."""
 _OF_AN_ATTEMPT = ("turn.", "part.", "response.", "call.")
 
 
@@ -40,14 +44,25 @@ class Lives:
     deaths: Mapping[int, tuple[int, int]]
     """By process: when the signal was sent, and when it was surely gone."""
     freezes: Mapping[int, list[tuple[int, int]]]
+    cuts: Sequence[tuple[int, int]] = ()
+    """From when to when connections were being cut, or the database restarted."""
 
     def was_away(self, process: int, named_us: int, at_us: int) -> bool:
         """Others could rightly take it for dead: it was, or it stood still for too long since it had its name."""
         if process in self.deaths and self.deaths[process][0] <= at_us:
             return True
         return any(
-            to_us >= named_us and min(to_us, at_us) - from_us >= SILENCE_US
+            to_us >= named_us and self._was_silent(from_us, min(to_us, at_us))
             for from_us, to_us in self.freezes.get(process, [])
+        )
+
+    def _was_silent(self, from_us: int, to_us: int) -> bool:
+        """A process that stands still is silent; without a connection, which it cannot make anew, it looks dead."""
+        if to_us - from_us >= SILENCE_US:
+            return True
+        return any(
+            over_us >= from_us - GRACE_US and to_us - max(begun_us, from_us) >= GRACE_US
+            for begun_us, over_us in self.cuts
         )
 
 
@@ -59,6 +74,7 @@ def lives(folder: Path) -> Lives:
         {line["worker_id"]: (line["process"], line["at_us"]) for line in _lines(folder / "names.jsonl")},
         {line["worker"]: (line["asked_us"], line["at_us"]) for line in _lines(folder / "deaths.jsonl")},
         freezes,
+        [(line["from_us"], line["done_us"]) for line in _away(folder)],
     )
 
 
@@ -103,8 +119,8 @@ def attempts_of(session: SessionRows) -> dict[str, list[Attempt]]:
     return found
 
 
-def recoveries(found: Evidence, known: Lives) -> Iterator[float]:
-    """Seconds from a kill to the first new event of each turn that ran on the killed worker."""
+def recoveries(found: Evidence, known: Lives) -> Iterator[tuple[int, float]]:
+    """The kill, and the seconds from it to the first new event, of each turn that ran on a killed worker."""
     for session in found.sessions.values():
         by_turn: dict[str | None, list[LogEvent]] = {}
         for event in session.events:
@@ -120,7 +136,13 @@ def recoveries(found: Evidence, known: Lives) -> Iterator[float]:
                 before = [each for each in by_turn[turn_id] if attempt.at_us < each.at_us <= gone_us]
                 has_ended = any(each.type in TERMINAL or each.type == "turn.resumed" for each in before)
                 if attempt.at_us <= asked_us and later and not has_ended:
-                    yield (later[0].at_us - asked_us) / 1_000_000
+                    yield asked_us, (later[0].at_us - asked_us) / 1_000_000
+
+
+def is_alone(kill_us: int, seconds: float, faults: Sequence[tuple[int, int]]) -> bool:
+    """Whether no fault but the kill itself went on shortly before it, or until the recovery."""
+    from_us, to_us = kill_us - _ALONE_US, kill_us + int(seconds * 1_000_000)
+    return sum(begun <= to_us and over >= from_us for begun, over in faults) <= 1
 
 
 def hanging_faults(found: Evidence) -> Iterator[Fault]:
@@ -132,28 +154,52 @@ def hanging_faults(found: Evidence) -> Iterator[Fault]:
 
 def exit_faults(folder: Path) -> Iterator[Fault]:
     """A process may give up at its start while the database is away, and at no other time."""
-    away = [line for line in _lines(folder / "outages.jsonl") if line["kind"].startswith(("restart", "cut"))]
+    away = _away(folder)
     for line in _lines(folder / "deaths.jsonl"):
         is_away = any(each["from_us"] <= line["at_us"] <= each["to_us"] + _START_US for each in away)
         if line["by"] != "driver" and not is_away:
             yield Fault("errors", "", f"{line['name']} (process {line['worker']}) ended by itself: {line['by']}")
 
 
+def _away(folder: Path) -> list[dict[str, Any]]:
+    """When the database, or connections to it, went away."""
+    return [line for line in _lines(folder / "outages.jsonl") if line["kind"].startswith(("restart", "cut"))]
+
+
 def verdict(folder: Path) -> dict[str, Any]:
     found = evidence.read(folder)
     known = lives(folder)
-    found.outages = [(line["from_us"], line["to_us"]) for line in _lines(folder / "outages.jsonl")]
+    outages = _lines(folder / "outages.jsonl")
+    found.outages = [(line["from_us"], line["to_us"]) for line in outages]
+    found.readers = _whole(found.readers)
     # A process that was frozen may have lost what it ran long before it died.
     found.deaths = {process: at_us for process, at_us in found.deaths.items() if process not in known.freezes}
     faults = [*judge(found), *takeover_faults(found, known), *hanging_faults(found), *exit_faults(folder)]
+    recovered = list(recoveries(found, known))
+    others = [(line["from_us"], line["done_us"]) for line in outages]
     ended = [event.at_us for each in found.sessions.values() for event in each.events if event.type in TERMINAL]
     return {
         "faults": [asdict(fault) for fault in faults],
         "seen": seen(found),
-        "recoveries": sorted(recoveries(found, known)),
+        "recoveries": sorted(seconds for _, seconds in recovered),
+        "recoveries_alone": sorted(seconds for at_us, seconds in recovered if is_alone(at_us, seconds, others)),
         "lags": sorted(lag for reader in found.readers for lag in reader["lags"]),
         "turn_ends_us": sorted(ended),
+        "messages_us": sorted(
+            row["created_at"] for each in found.sessions.values() for row in each.inputs if row["kind"] == "message"
+        ),
     }
+
+
+def _whole(pieces: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each reader once, with all it was told."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in pieces:
+        known = found.setdefault(each["reader"], each)
+        if known is not each:
+            known["events"] += each["events"]
+            known["lags"] += each["lags"]
+    return list(found.values())
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

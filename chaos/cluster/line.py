@@ -2,57 +2,86 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from outlast.client import Client
+from outlast.client.session import Session
 from outlast.errors import ServerFault, StoreUnavailable, Unreachable
 
 T = TypeVar("T")
 
-ANSWER_SECONDS = 8.0
+ANSWER_SECONDS = 6.0
 AWAY = (Unreachable, StoreUnavailable, ServerFault, TimeoutError)
 """No answer that says anything about what was asked: another process may have one."""
 _PATIENCE = 1.0
 _PAUSE_SECONDS = 0.1
+_SHUNNED_SECONDS = 3.0
 
 
 class Line:
-    """The API processes of the cluster, as a load balancer without any memory would show them."""
+    """The API processes of the cluster as a load balancer shows them: who did not answer is left out for a while."""
 
     def __init__(self, ports: Sequence[int], token: str, chance: random.Random) -> None:
         self.clients = [Client(f"http://127.0.0.1:{port}", token, patience=_PATIENCE) for port in ports]
         self.troubles: Counter[str] = Counter()
         self._chance = chance
+        self._shunned_until = [0.0] * len(ports)
+        self._handles: dict[tuple[str, int], Session] = {}
 
-    async def ask(self, do: Callable[[Client], Awaitable[T]]) -> T:
+    async def create(self, key: str) -> Session:
+        """A new session, asked for until somebody answers."""
+
+        async def create(at: int) -> Session:
+            session = await self.clients[at].sessions.create(idempotency_key=key)
+            self._handles[session.id, at] = session
+            return session
+
+        return await self.ask(create)
+
+    async def session(self, session_id: str, at: int) -> Session:
+        """A handle on a session at one of the processes; looked up once."""
+        found = self._handles.get((session_id, at))
+        if found is None:
+            found = self._handles[session_id, at] = await self.clients[at].sessions.get(session_id)
+        return found
+
+    def forget(self, session_id: str) -> None:
+        for at in range(len(self.clients)):
+            self._handles.pop((session_id, at), None)
+
+    async def ask(self, do: Callable[[int], Awaitable[T]]) -> T:
         """Ask until somebody answers: only for what is done once however often it is asked."""
-        at = self._chance.randrange(len(self.clients))
         while True:
             try:
-                return await self.ask_once(do, at=at)
+                return await self.ask_once(do)
             except AWAY:
-                at = self.next(at)
                 await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def ask_once(self, do: Callable[[Client], Awaitable[T]], *, at: int | None = None) -> T:
+    async def ask_once(self, do: Callable[[int], Awaitable[T]], *, at: int | None = None) -> T:
         """Raises one of `AWAY` when it is not known what became of it."""
-        if at is None:
-            at = self._chance.randrange(len(self.clients))
+        at = self.choose() if at is None else at
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                return await do(self.clients[at])
+                return await do(at)
         except AWAY as exc:
-            self.note(exc)
+            self.note(exc, at)
             raise
 
-    def note(self, exc: BaseException) -> None:
+    def choose(self, *, former: int | None = None) -> int:
+        """One that is not known to be away, and not the former one, if there is a choice."""
+        now = time.monotonic()
+        every = range(len(self.clients))
+        here = [at for at in every if self._shunned_until[at] <= now] or list(every)
+        return self._chance.choice([at for at in here if at != former] or here)
+
+    def note(self, exc: BaseException, at: int) -> None:
         said = f": {exc}" if isinstance(exc, ServerFault) else ""
         self.troubles[f"{type(exc).__name__}{said}"] += 1
-
-    def next(self, at: int) -> int:
-        return (at + 1) % len(self.clients)
+        if isinstance(exc, Unreachable | TimeoutError):
+            self._shunned_until[at] = time.monotonic() + _SHUNNED_SECONDS
 
     async def close(self) -> None:
         for each in self.clients:

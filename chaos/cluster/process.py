@@ -1,30 +1,21 @@
-"""The body of one process of the cluster: a worker that runs turns, or an API process that runs none."""
+"""One process of the cluster: the command `outlast worker` or `outlast serve --no-worker`, as an operator starts it.
 
-import asyncio
-import json
+It is forked from a process that has imported everything, instead of started: a machine that must import the same
+modules after every kill does little else.
+"""
+
 import os
 import socket
-import sys
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import uvicorn
-from pydantic_ai import Agent, RunContext
+from outlast.cli.main import app
 
-from chaos.ledger import Ledger
-from chaos.plan import Moment
-from chaos.script import Effects, make_agent
-from chaos.worker import Room, settings
-from outlast import Outlast, Settings, ids
-from outlast.api.app import create_app
-from outlast.errors import StoreUnavailable
-from outlast.ids import WorkerId
-from outlast.observe import logs
-
-STALL_SECONDS = 3.0
+APP = "chaos.cluster.app:outlast"
+FOLDER, DATABASE, NUMBER = "CHAOS_FOLDER", "CHAOS_DATABASE", "CHAOS_NUMBER"
+PRELOADED = ("chaos.cluster.process", "chaos.cluster.agent", "outlast.cli.server", "outlast.cli.worker_process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,90 +27,29 @@ class Post:
     number: int
     port: int | None
 
+    @property
+    def command(self) -> list[str]:
+        return ["worker", APP] if self.port is None else ["serve", APP, "--no-worker", f"--port={self.port}"]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {FOLDER: str(self.folder), DATABASE: self.url, NUMBER: str(self.number)}
+
 
 def main(post: Post, channel: socket.socket) -> None:
-    """Until the driver closes its end of `channel`, or is gone. All output goes to the run's log."""
+    """Until it is told to leave, or the driver at the other end of `channel` is gone. Output goes to the run's log."""
     log = os.open(post.folder / "workers.log", os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    logs.configure(is_json=True, level="info")
-    _note_names(post)
-    try:
-        asyncio.run(_live(post, channel))
-    except StoreUnavailable as exc:
-        print(f"not started: {exc}", flush=True)
-        sys.exit(1)
+    home = post.folder / f"at {post.port or 'work'}"  # a server leaves a file where it runs
+    home.mkdir(exist_ok=True)
+    os.chdir(home)
+    os.environ.update(post.environment)
+    threading.Thread(target=_leave_with, args=(channel,), name="driver", daemon=True).start()
+    app(post.command, prog_name="outlast")
 
 
-def runtime(post: Post) -> Outlast[object, str]:
-    return Outlast(_agent(post), database=post.url, settings=_settings(post))
-
-
-async def _live(post: Post, channel: socket.socket) -> None:
-    leaving = asyncio.Event()
-    asyncio.get_running_loop().add_reader(channel, leaving.set)
-    async with runtime(post) as outlast:
-        if post.port is None:
-            await leaving.wait()
-        else:
-            await _serve(outlast, post.port, leaving)
-    asyncio.get_running_loop().remove_reader(channel)
-
-
-class _Server(uvicorn.Server):
-    """Ends when it is told to, not by signals."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
-async def _serve(outlast: Outlast[object, str], port: int, leaving: asyncio.Event) -> None:
-    config = uvicorn.Config(create_app(outlast), log_config=None, access_log=False, timeout_graceful_shutdown=1)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", port))
-        server = _Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[listening]), name="server")
-        await leaving.wait()
-        server.should_exit = True
-        await serving
-
-
-def _settings(post: Post) -> Settings:
-    """Room for all the traffic: what happens at the limits is shown elsewhere."""
-    changes = {"run_work": post.port is None, "files": str(post.folder / "files"), "max_requests_per_minute": 1_000_000}
-    return settings(Room()).model_copy(update=changes)
-
-
-def _agent(post: Post) -> Agent[object, str]:
-    ledger = Ledger(post.folder / "ledger.jsonl", post.number)
-    agent = make_agent(ledger, _nowhere)
-    effects = Effects(ledger, _nowhere)
-
-    @agent.tool
-    async def stall(context: RunContext[object], name: str) -> str:  # pyright: ignore[reportUnusedFunction]
-        """Blocks the event loop of its worker, as a careless tool does."""
-        effects.begin(context)
-        time.sleep(STALL_SECONDS)  # noqa: ASYNC251 - that is the fault
-        return effects.finish(context)
-
-    return agent
-
-
-def _nowhere(place: str, moment: Moment) -> None:
-    """No place is special here: faults come from outside."""
-
-
-def _note_names(post: Post) -> None:
-    """Write down every name under which this process works: a second one means that others took it for dead."""
-    plain = ids.worker_id
-    file = os.open(post.folder / "names.jsonl", os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
-
-    def named() -> WorkerId:
-        name = plain()
-        line = {"worker_id": name, "process": post.number, "at_us": time.time_ns() // 1_000}
-        os.write(file, json.dumps(line).encode() + b"\n")
-        return name
-
-    ids.worker_id = named
+def _leave_with(channel: socket.socket) -> None:
+    """Nobody writes to it: it ends with the driver."""
+    channel.recv(1)
+    os._exit(1)

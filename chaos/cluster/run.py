@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import platform
 import random
 import shutil
@@ -18,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from chaos.client import Record
+from chaos.cluster.agent import make_runtime
 from chaos.cluster.crew import Crew, Member, now_us, prepare
 from chaos.cluster.faults import Injector, plan
 from chaos.cluster.judge import ALL_KINDS
 from chaos.cluster.line import Line
 from chaos.cluster.postgres import ClusterDatabase
-from chaos.cluster.process import Post, runtime
 from chaos.cluster.reading import Readers
-from chaos.cluster.talker import Pace, Talker
+from chaos.cluster.talker import Crowd, Pace, Talker
 from outlast.runtime import LOCAL_OWNER
 from tests.support.postgres import Installation, postgres_version
 
@@ -58,6 +59,8 @@ class Run:
         self._troubles: Counter[str] = Counter()
         self._complaints: list[str] = []
         self._loaded_us = (0, 0)
+        self._busy: list[float] = []
+        self._crowd: Crowd | None = None
 
     async def play(self) -> int:
         print(f"cluster chaos: {self._faults} faults, seed {self._seed}", flush=True)
@@ -66,13 +69,13 @@ class Run:
             (self._folder / f"{each}.jsonl").touch()
         prepare()
         await self._database.create()
-        async with runtime(Post(self._folder, self._database.url, 0, 0)) as outlast:
+        async with make_runtime(self._folder, self._database.url, 0) as outlast:
             _, token = await outlast.keys.make(LOCAL_OWNER, "chaos")
         members = [Member(f"worker {at}", None) for at in range(_WORKERS)]
         members += [Member(f"api {at}", _free_port()) for at in range(_APIS)]
         crew = Crew(self._folder, self._database.url, members)
         line = Line([each.port for each in members if each.port is not None], token, self._chance("line"))
-        readers = Readers(line, self._chance("readers"))
+        readers = Readers(line, self._chance("readers"), self._folder / "readers.jsonl")
         try:
             await crew.start()
             await self._loaded(crew, line, readers)
@@ -81,48 +84,47 @@ class Run:
             await line.close()
             self._complaints += await crew.close()
             self._troubles = line.troubles
-        readers.write(self._folder / "readers.jsonl")
         await self._database.copy(self._folder / "outlast.db")
         print(f"settled after {time.monotonic() - began:.0f} s; judging", flush=True)
         return self._report(await _judged(self._folder), time.monotonic() - began)
 
     async def _loaded(self, crew: Crew, line: Line, readers: Readers) -> None:
-        await line.ask(lambda client: client.sessions.list(limit=1))
+        await line.ask(lambda at: line.clients[at].sessions.list(limit=1))
         await self._until(lambda: self._database.has_workers(_WORKERS))
         record, pace = Record(self._folder / "record.jsonl"), Pace(self._load.rate)
-        names = [*(str(at) for at in range(self._load.clients)), "stalls"]
-        talkers = [Talker(line, readers, record, pace, self._chance(f"talker {name}"), name) for name in names]
-        talking = [asyncio.create_task(each.run(), name=f"talker {each.name}") for each in talkers[:-1]]
-        injector = Injector(crew, self._database, talkers[-1], self._chance("whom"), self._load.freeze)
+
+        def talker(name: str) -> Talker:
+            return Talker(line, readers, record, pace, self._chance(f"talker {name}"), name)
+
+        crowd = self._crowd = Crowd(talker, pace, most=self._load.clients)
+        injector = Injector(crew, self._database, talker("stalls"), self._chance("whom"), self._load.freeze)
         begun_us = now_us()
         try:
-            await self._break(injector, talking)
+            crowd.start()
+            await self._break(injector, crowd)
             self._loaded_us = (begun_us, now_us())
-            for each in talkers:
-                each.is_over = True
-            await asyncio.wait(talking, timeout=_SETTLE)
+            await crowd.finish(_SETTLE)
             await self._settle(readers)
         finally:
             self._done = injector.done
-            for each in talking:
-                each.cancel()
-            await asyncio.wait(talking)
+            await crowd.close()
             record.close()
 
-    async def _break(self, injector: Injector, talking: Sequence[asyncio.Task[None]]) -> None:
+    async def _break(self, injector: Injector, crowd: Crowd) -> None:
         until = time.monotonic() + self._load.limit
         chance = self._chance("gaps")
         for number, kind in enumerate(plan(self._seed, self._faults)):
             await asyncio.sleep(self._load.gap * chance.uniform(0.5, 1.5))
-            for each in talking:
-                if each.done():
-                    each.result()
+            crowd.check()
             if time.monotonic() > until:
                 break
             await injector.inject(kind)
+            self._busy.append(os.getloadavg()[0])
             if (number + 1) % 20 == 0:
                 print(f"{number + 1} faults", flush=True)
+        await asyncio.sleep(self._load.gap)
         await injector.over()
+        crowd.check()
 
     async def _settle(self, readers: Readers) -> None:
         """Work ends, connected readers catch up where they are, then the others, and some that come late."""
@@ -159,19 +161,32 @@ class Run:
         faults += [{"kind": "errors", "session_id": "", "what": each} for each in self._complaints]
         totals = Counter(fault["kind"] for fault in faults)
         begun, over = self._loaded_us
-        in_load = [at for at in judged["turn_ends_us"] if begun <= at <= over]
+        loaded_seconds = max(1e-6, (over - begun) / 1e6)
+        turns = sum(begun <= at <= over for at in judged["turn_ends_us"])
+        messages = sum(begun <= at <= over for at in judged["messages_us"])
         report = {
             "faults": sum(self._done.values()),
             "kills": self._done["kill worker"] + self._done["kill api"],
             **{kind: totals[kind] for kind in ALL_KINDS},
             "faults_by_kind": dict(sorted(self._done.items())),
             "recovery_seconds": _spread(judged["recoveries"]),
+            "recovery_seconds_without_other_faults": _spread(judged["recoveries_alone"]),
             "delivery_seconds": _spread(judged["lags"]),
-            "turns_per_second": round(len(in_load) / max(1e-6, (over - begun) / 1e6), 2),
+            "turns_per_second": round(turns / loaded_seconds, 2),
+            "messages_per_second": round(messages / loaded_seconds, 2),
+            "loaded_seconds": round(loaded_seconds, 1),
             "seen": dict(sorted(judged["seen"].items())),
             "client_troubles": dict(self._troubles.most_common()),
             "seed": self._seed,
-            "load": {"rate": self._load.rate, "clients": self._load.clients, "freeze_seconds": self._load.freeze},
+            "load": {
+                "messages_per_second": self._load.rate,
+                "conversations_at_once": self._load.clients,
+                "held_up": 0 if self._crowd is None else self._crowd.held_up,
+                "freeze_seconds": self._load.freeze,
+                "gap_seconds": self._load.gap,
+                "cores": os.cpu_count(),
+                "load_average": _spread(sorted(self._busy)),
+            },
             "cluster": {"workers": _WORKERS, "apis": _APIS},
             "examples": faults[:20],
             "seconds": round(seconds, 1),
