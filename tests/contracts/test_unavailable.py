@@ -135,6 +135,31 @@ async def test_a_connection_that_is_cut_is_an_unavailable_store(postgres_url: st
         assert await stored_notes(database, session_id) == ["kept"]
 
 
+async def test_connections_that_were_cut_are_not_noticed_by_those_who_need_one(postgres_url: str) -> None:
+    """P1: idle in the pool or in the middle of a transaction, what was cut once is done once, on another connection."""
+    cut = sa.text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()")
+    async with opened(postgres_url) as database:
+        session_id = await new_session(database)
+        tries: list[int] = []
+
+        def cut_once(unit: Unit) -> int:
+            tries.append(1)
+            number = unit.append(session_id, [note("once")])
+            if len(tries) == 1:
+                unit.connection.execute(cut)
+            return number
+
+        def read_once(connection: sa.Connection) -> int:
+            tries.append(1)
+            return len(connection.execute(cut if len(tries) == 3 else sa.text("SELECT 1")).all())
+
+        await asyncio.gather(*(database.read(lambda connection: None) for _ in range(5)))
+        assert await database.transaction(cut_once, name="cut") == 1
+        assert await database.read(read_once) == 1
+        assert len(tries) == 4
+        assert await asyncio.gather(*(stored_notes(database, session_id) for _ in range(5))) == [["once"]] * 5
+
+
 async def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     url = opening.parse(f"postgresql://postgres@/nothing?host={tmp_path}")
     with pytest.raises(StoreUnavailable):

@@ -55,6 +55,8 @@ class PostgresDatabase:
         self._engine: AsyncEngine = create_async_engine(url, **options)
         # All statements of one read see one moment, as they do on SQLite.
         self._reading = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        # In place of a question over the wire, which SQLAlchemy puts into a transaction of its own: three round trips.
+        self._engine.dialect.do_ping = _is_open
         self._outbox: Outbox = SilentOutbox()
         self._is_closed = False
 
@@ -69,11 +71,14 @@ class PostgresDatabase:
         return await decided(self._read(fn))
 
     async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
-        try:
-            async with self._reading.connect() as connection:
-                return await connection.run_sync(fn)
-        except FOREIGN as exc:
-            raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
+        for attempt in range(_RETRIES):
+            try:
+                async with self._reading.connect() as connection:
+                    return await connection.run_sync(fn)
+            except FOREIGN as exc:
+                if attempt + 1 == _RETRIES or not _was_cut(exc):
+                    raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def close(self) -> None:
         self._is_closed = True
@@ -131,9 +136,20 @@ class PostgresDatabase:
             await asyncio.sleep(0.01)
 
 
+def _is_open(dbapi_connection: Any) -> bool:
+    """What the driver knows by itself: a server that goes, or cuts a connection, closes it on this side too."""
+    return not dbapi_connection.driver_connection.is_closed()
+
+
+def _was_cut(exc: Exception) -> bool:
+    """The connection ended under what used it: another one may be there at once."""
+    return isinstance(exc, exc_types.DBAPIError) and exc.connection_invalidated
+
+
 def _may_repeat(exc: Exception) -> bool:
+    """Of a transaction that was not committed."""
     text = str(getattr(exc, "orig", exc))
-    return any(sign in text for sign in ("InvalidCachedStatement", "deadlock", "could not serialize"))
+    return _was_cut(exc) or any(sign in text for sign in ("InvalidCachedStatement", "deadlock", "could not serialize"))
 
 
 def unavailable(exc: BaseException) -> BaseException:
