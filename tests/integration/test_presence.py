@@ -13,6 +13,7 @@ from outlast.engines import presence
 from outlast.engines.presence import Presence
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.ids import WorkerId
+from outlast.store import workers
 from outlast.store.postgres import unavailable
 from tests.support.store import opened
 
@@ -61,6 +62,33 @@ async def test_a_worker_stays_present_whatever_becomes_of_its_connection(
         finally:
             await present.close()
     assert (failures, lost, [row.id for row in known]) == ([], [], [present.worker_id])
+
+
+async def test_a_worker_that_leaves_does_not_come_back_under_another_name(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P5: it takes its own row away, and is still there for a moment; nobody took it for dead."""
+    plain, renewed = presence.connect, threading.Event()
+    lost: list[WorkerId] = []
+
+    async def connect(*arguments: Any, **options: Any) -> Any:
+        return Failing(await plain(*arguments, **options), [], renewed)
+
+    monkeypatch.setattr(presence, "connect", connect)
+    monkeypatch.setattr(presence, "RENEW_SECONDS", 0.01)
+    async with opened(postgres_url) as database:
+        present = Presence(sa.make_url(postgres_url), ids.worker_id(), agents=[], when_lost=lost.append)
+        await present.start()
+        try:
+            present.leave()
+            await database.transaction(lambda unit: workers.remove(unit, present.worker_id), name="leave")
+            for _ in range(2):  # the first may have been asked before the row was gone
+                renewed.clear()
+                assert await asyncio.to_thread(renewed.wait, 30)
+            assert (await database.read(workers.roll)).sightings == []
+        finally:
+            await present.close()
+    assert lost == []
 
 
 def test_what_the_driver_says_of_a_cut_connection_is_an_unavailable_store() -> None:

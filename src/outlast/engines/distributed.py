@@ -63,6 +63,7 @@ class DistributedEngine(AcceptingEngine):
         await self._taker.close()
         await self._worker.close(self._drain_seconds)
         await self._sweep.close()
+        self._presence.leave()
         await self._sweep.leave(self._name())
         await self._presence.close()
 

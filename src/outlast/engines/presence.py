@@ -57,6 +57,7 @@ class Presence:
         self._attention: asyncio.Event | None = None
         self._is_leaving = False
         self._is_entered = False
+        self._has_left = False
         self._sure: tuple[WorkerId, float] | None = None
         self._unsure: list[asyncio.Future[None]] = []
 
@@ -88,6 +89,10 @@ class Presence:
     def _is_sure(self, worker_id: WorkerId) -> bool:
         sure = self._sure
         return sure is not None and sure[0] == worker_id and monotonic() - sure[1] < SURE_SECONDS
+
+    def leave(self) -> None:
+        """From now on a row that is gone is no surprise: this worker takes it away itself."""
+        self._has_left = True
 
     async def close(self) -> None:
         """The lock is free when this returns."""
@@ -137,7 +142,7 @@ class Presence:
             if not self._is_entered:
                 await self._enter(connection)
                 self._tell(_succeed, entered)
-            elif await connection.fetchval(_RENEW, self.worker_id) is None:
+            elif await connection.fetchval(_RENEW, self.worker_id) is None and not self._has_left:
                 is_locked = await self._begin_anew(connection)
             if is_locked:
                 self._sure = self.worker_id, asked_at
