@@ -1,6 +1,7 @@
 """Jobs and state in one commit: on PostgreSQL a turn is started by a job, and by nothing else."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import sqlalchemy as sa
 from pydantic_ai import Agent
 
 from outlast import Outlast, Settings
+from outlast.engines import taker
 from outlast.ids import SessionId, WorkerId
 from outlast.sessions import inbox
 from outlast.sessions.inbox import Limits
@@ -149,8 +151,11 @@ async def test_a_turn_whose_job_is_gone_is_found(postgres_url: str, tmp_path: Pa
             assert (await turn.outcome(wait=30)).text == "Hello."
 
 
-async def test_what_a_dead_worker_took_and_did_not_claim_is_taken_by_another(postgres_url: str, tmp_path: Path) -> None:
-    """DESIGN 8: whoever removes its row also gives back its jobs."""
+async def test_what_a_dead_worker_took_and_did_not_claim_is_taken_by_another(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN 8: whoever removes its row also gives back its jobs, and says so: nobody waits for the next look."""
+    monkeypatch.setattr(taker, "_POLL", timedelta(minutes=5))
     dead = WorkerId("wrk_dead")
     async with accepting_only(postgres_url, tmp_path) as outlast:
         session = await outlast.sessions.create()

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import structlog
 
@@ -13,13 +14,14 @@ from outlast.sessions import turn
 from outlast.sessions.inbox import Limits
 from outlast.store import jobs, tasks, turns, workers
 from outlast.store.database import Database
-from outlast.store.tasks import TaskState
-from outlast.store.turns import TurnState
+from outlast.store.tasks import Task, TaskState
+from outlast.store.turns import TurnRow, TurnState
 from outlast.store.unit import Unit, Work
 from outlast.store.workers import Roll, Sighting
 from outlast.tasks import service
 from outlast.tools.redact import error_chain
 
+IdT = TypeVar("IdT")
 log = structlog.get_logger("outlast.engine")
 
 LOOK_SECONDS = 0.25
@@ -30,6 +32,8 @@ QUIET_SECONDS = 3.0
 _LOOKS = 3
 """How often it must have been free, where a busy worker looks seldom: between two looks it may have been held."""
 _TIDY_SECONDS = 5.0
+_TOGETHER = 10
+"""How much is given back in one commit: a worker may leave a hundred things, and nobody waits long for a few."""
 
 
 class Judge:
@@ -127,34 +131,45 @@ class Sweep:
         await self._database.transaction(jobs.prune, name="prune")
 
     async def _settle(self) -> None:
-        """Each in a transaction of its own: nobody waits for the whole, and who dies in between leaves the rest."""
+        """A few at a time: nobody waits for the whole, and who dies in between leaves the rest. Turns come first."""
         left = await self._database.read(workers.left)
-        for turn_id in left.turns:
-            await self._database.transaction(lambda unit, id=turn_id: _give_back(unit, id), name="give_back")
-        for task_id in left.tasks:
-            await self._database.transaction(lambda unit, id=task_id: self._orphaned(unit, id), name="orphaned")
+        for some in _portions(left.turns):
+            await self._database.transaction(lambda unit, ids=some: _give_back(unit, ids), name="give_back")
+        for some in _portions(left.tasks):
+            await self._database.transaction(lambda unit, ids=some: self._orphaned(unit, ids), name="orphaned")
 
-    def _orphaned(self, unit: Unit, task_id: TaskId) -> None:
-        task = tasks.get(unit.connection, task_id)
-        if task is None or not unit.try_lock(task.session_id):
-            return
-        task = tasks.get(unit.connection, task_id)
-        if task is not None and task.state is TaskState.RUNNING and not _is_here(unit, task.worker_id):
-            service.orphaned(unit, task, limits=self._limits)
-
-
-def _give_back(unit: Unit, turn_id: TurnId) -> None:
-    row = turns.get(unit.connection, turn_id)
-    if row is None or not unit.try_lock(row.session_id):
-        return
-    row = turns.get(unit.connection, turn_id)
-    if row is not None and row.state is TurnState.RUNNING and not _is_here(unit, row.worker_id):
-        turn.requeue(unit, row, has_crashed=True)
+    def _orphaned(self, unit: Unit, task_ids: Sequence[TaskId]) -> None:
+        _lock_sessions(unit, [tasks.get(unit.connection, each) for each in task_ids])
+        for task_id in task_ids:
+            task = tasks.get(unit.connection, task_id)
+            if task is not None and task.state is TaskState.RUNNING and _is_left(unit, task):
+                service.orphaned(unit, task, limits=self._limits)
 
 
-def _is_here(unit: Unit, worker_id: WorkerId | None) -> bool:
+def _give_back(unit: Unit, turn_ids: Sequence[TurnId]) -> None:
+    _lock_sessions(unit, [turns.get(unit.connection, each) for each in turn_ids])
+    for turn_id in turn_ids:
+        row = turns.get(unit.connection, turn_id)
+        if row is not None and row.state is TurnState.RUNNING and _is_left(unit, row):
+            turn.requeue(unit, row, has_crashed=True)
+
+
+def _portions(ids: Sequence[IdT]) -> Iterator[Sequence[IdT]]:
+    for start in range(0, len(ids), _TOGETHER):
+        yield ids[start : start + _TOGETHER]
+
+
+def _lock_sessions(unit: Unit, found: Sequence[TurnRow | Task | None]) -> None:
+    """All of them before anything else, in an order that all keep: two sweeps never wait for each other in a ring."""
+    for session_id in sorted({each.session_id for each in found if each is not None}):
+        unit.try_lock(session_id)
+
+
+def _is_left(unit: Unit, found: TurnRow | Task) -> bool:
     """Another may have claimed it since it was found left."""
-    return worker_id is not None and workers.is_present(unit, worker_id)
+    worker_id = found.worker_id
+    is_there = worker_id is not None and workers.is_present(unit, worker_id)
+    return not is_there and unit.has_locked(found.session_id)
 
 
 def _enqueue_turn(unit: Unit, turn_id: TurnId) -> None:

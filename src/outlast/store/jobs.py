@@ -84,8 +84,9 @@ def enqueue(unit: Unit, work: Sequence[Work]) -> None:
 
 
 def give_back(unit: Unit, worker_id: WorkerId) -> None:
-    """What a dead worker took and did not claim may be taken by others."""
-    unit.connection.execute(_GIVE_BACK, {"manager": manager_of(worker_id)})
+    """What a dead worker took and did not claim may be taken by others, who are told: PgQueuer tells of no updates."""
+    if unit.connection.execute(_GIVE_BACK, {"manager": manager_of(worker_id)}).rowcount:
+        unit.connection.execute(_TELL)
 
 
 def prune(unit: Unit) -> None:
@@ -97,6 +98,10 @@ _NOW = timedelta()
 _GIVE_BACK = sa.text(
     f"UPDATE {_NAMES.queue_table} SET status = 'queued', queue_manager_id = NULL, slot = NULL, execute_after = now() "
     "WHERE queue_manager_id = :manager AND status = 'picked'"
+)
+_TELL = sa.text(
+    f"SELECT pg_notify('{_NAMES.channel}', json_build_object('channel', '{_NAMES.channel}', 'operation', 'update', "
+    f"'sent_at', now(), 'table', '{_NAMES.queue_table}', 'type', 'table_changed_event')::text)"
 )
 _PRUNE = sa.text(f"DELETE FROM {_NAMES.queue_table_log} WHERE created < now() - interval '10 minutes'")
 HAS_JOB = f"EXISTS (SELECT 1 FROM {_NAMES.queue_table} AS job WHERE job.payload = convert_to({{id}}, 'UTF8'))"
