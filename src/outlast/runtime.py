@@ -214,7 +214,8 @@ class Outlast(Generic[DepsT, OutputT]):
         outbox.listeners = self._listeners
         database.attach(outbox)
         workshop = await self._workshop(stack, database, files, outbox.signals)
-        engine = outbox.engine = self._engine(Worker(workshop))
+        deletions = Deletions(database, files)
+        engine = outbox.engine = self._engine(Worker(workshop), deletions)
         self._services = Services(
             database,
             files,
@@ -223,15 +224,15 @@ class Outlast(Generic[DepsT, OutputT]):
             frozenset(self._models),
             self.settings.max_reader_lag,
             self._typed,
-            Deletions(database, files),
+            deletions,
             LogPages(database),
             workshop.secrets,
         )
         stack.push_async_callback(self._services.pages.close)
         stack.push_async_callback(engine.close)
         await engine.start()
-        stack.push_async_callback(self._services.deletions.close)
-        await self._services.deletions.start()
+        stack.push_async_callback(deletions.close)
+        await deletions.start()
 
     async def _open_file(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
         if not self.settings.run_work:
@@ -249,15 +250,20 @@ class Outlast(Generic[DepsT, OutputT]):
         from outlast.engines.notify import PostgresSignals
         from outlast.store.opening_postgres import open_postgres
 
-        connections = self.settings.database_connections
-        database = await open_postgres(self._url, direct=self._direct, connections=connections)
+        settings = self.settings
+        database = await open_postgres(
+            self._url,
+            direct=self._direct,
+            connections=settings.database_connections,
+            wait=settings.connection_wait.total_seconds(),
+        )
         stack.push_async_callback(database.close)
         signals = PostgresSignals(self._direct or self._url)
         await signals.start()
         stack.push_async_callback(signals.close)
         return database, signals
 
-    def _engine(self, worker: Worker) -> "EmbeddedEngine | AcceptingEngine":
+    def _engine(self, worker: Worker, deletions: Deletions) -> "EmbeddedEngine | AcceptingEngine":
         places = Places(self.settings.max_turns_per_worker, self.settings.max_tasks_per_worker)
         limits, drain = self._limits(), self.settings.drain.total_seconds()
         if self.is_embedded:
@@ -266,7 +272,14 @@ class Outlast(Generic[DepsT, OutputT]):
 
         if not self.settings.run_work:
             return AcceptingEngine()
-        return DistributedEngine(worker, self._direct or self._url, limits=limits, places=places, drain_seconds=drain)
+        return DistributedEngine(
+            worker,
+            self._direct or self._url,
+            deletions=deletions,
+            limits=limits,
+            places=places,
+            drain_seconds=drain,
+        )
 
     async def _workshop(
         self, stack: AsyncExitStack, database: Database, files: FileStore, signals: LocalSignals

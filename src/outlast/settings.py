@@ -28,6 +28,11 @@ class Settings(BaseSettings):
     database_connections: int = Field(
         default=10, ge=2, description="PostgreSQL: connections of one process for reads and commits, at most."
     )
+    connection_wait: timedelta = Field(
+        default=timedelta(seconds=10),
+        gt=timedelta(0),
+        description="PostgreSQL: how long a request waits for a connection before it is told to try again (503).",
+    )
     direct_database: str | None = Field(
         default=None,
         description="PostgreSQL behind a pooler: a URL past it, for what needs a session of its own (listening, "

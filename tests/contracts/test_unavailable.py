@@ -1,6 +1,7 @@
 """A database that cannot do its work for a while: said as such, nothing acknowledged, and then it goes on."""
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from outlast.clock import SystemClock
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.store import opening, opening_postgres
 from outlast.store.database import Database, persistently
+from outlast.store.postgres import PostgresDatabase
 from outlast.store.unit import Unit
 from tests.support.store import HeldWriter, append, new_session, note, opened, started, stored_notes
 
@@ -161,9 +163,31 @@ async def test_connections_that_were_cut_are_not_noticed_by_those_who_need_one(p
 
 
 async def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
-    url = opening.parse(f"postgresql://postgres@/nothing?host={tmp_path}")
-    with pytest.raises(StoreUnavailable):
-        await opening_postgres.open_postgres(url)
+    """Whoever starts a process is told where it looked and why that failed, and never the password."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    urls = {
+        f"postgresql://postgres:hidden@/nothing?host={tmp_path}": f"{tmp_path}/.s.PGSQL.5432",
+        f"postgresql://postgres:hidden@127.0.0.1:{port}/nothing": f"127.0.0.1:{port}",
+        "postgresql://postgres:hidden@nowhere.invalid/nothing": "nowhere.invalid:5432",
+    }
+    for url, place in urls.items():
+        with pytest.raises(StoreUnavailable) as caught:
+            await opening_postgres.open_postgres(opening.parse(url))
+        assert f"PostgreSQL at {place} cannot be used: [Errno" in caught.value.message
+        assert "hidden" not in caught.value.message
+
+
+async def test_a_server_that_does_not_answer_is_given_up() -> None:
+    """Neither a start nor a request waits a minute for a host that says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = opening.parse(f"postgresql://postgres@127.0.0.1:{silent.getsockname()[1]}/nothing")
+        with pytest.raises(StoreUnavailable, match=r"no answer within 0\.1 seconds"):
+            await opening_postgres.open_postgres(url, wait=0.1)
+        database = PostgresDatabase(url, wait=0.1)
+        with pytest.raises(StoreUnavailable):
+            await database.read(lambda connection: None)
+        await database.close()
 
 
 async def test_a_file_that_is_no_database_is_said_so(tmp_path: Path) -> None:

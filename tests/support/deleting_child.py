@@ -1,6 +1,6 @@
 """A child process that deletes a session and kills itself with SIGKILL at a named commit.
 
-`python -m tests.support.deleting_child FOLDER PLACE`, where a place is as in `tests.support.crash`.
+`python -m tests.support.deleting_child FOLDER PLACE [DATABASE]`, where a place is as in `tests.support.crash`.
 """
 
 import asyncio
@@ -16,8 +16,10 @@ LARGE = "x" * 100_000
 """Too large for a row: it is in the file store."""
 
 
-async def main(folder: str, place: str) -> None:
-    async with Runtime(Path(folder) / "outlast.db")(lambda _: "Yes.") as outlast:
+async def main(folder: str, place: str, database: str | None = None) -> None:
+    embedded = Runtime(Path(folder) / "outlast.db")
+    runtime = embedded if database is None else Runtime(database, files=f"{folder}/files")
+    async with runtime(lambda _: "Yes.") as outlast:
         said = [ModelRequest(parts=[UserPromptPart(content=LARGE)])]
         session = await outlast.sessions.create(title="Doomed", external_id="one", history=said)
         await session.ask("Hi")

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -108,19 +108,18 @@ class Installation:
     def url(self, database: str) -> str:
         return f"postgresql+asyncpg://postgres@/{database}?host={self.folder}"
 
-    def initialise(self, settings: Mapping[str, str]) -> None:
+    def initialise(self, settings: Mapping[str, str], *options: str) -> None:
         data = self.folder / "data"
-        _run(
-            self.user, self.binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"
-        )
+        given = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", *options)
+        _run(self.user, self.binaries / "initdb", "-D", data, *given)
         with (data / "postgresql.conf").open("a") as configuration:
             configuration.writelines(f"{key} = '{value}'\n" for key, value in settings.items())
 
     def start(self) -> None:
         self._control("-l", self.folder / "server.log", "start")
 
-    def stop(self) -> None:
-        self._control("-m", "immediate", "stop")
+    def stop(self, mode: str = "immediate") -> None:
+        self._control("-m", mode, "stop")
 
     def restart(self, mode: str) -> None:
         """`fast` closes all connections in good order, `immediate` is a crash of the server."""
@@ -131,19 +130,20 @@ class Installation:
 
 
 @contextmanager
-def installed_postgres(*, is_durable: bool = False) -> Generator[Installation]:
+def installed_postgres(
+    *, is_durable: bool = False, settings: Mapping[str, str] | None = None, options: Sequence[str] = ()
+) -> Generator[Installation]:
     """Start a server in a new temporary folder; afterwards neither process nor folder is left.
 
-    A durable one keeps the server's own defaults for what must reach the disk.
+    A durable one keeps the server's own defaults for what must reach the disk. `options` are those of `initdb`.
     """
     # Not below pytest's own folder: that is private to its user, and too long for a socket path.
     folder = Path(tempfile.mkdtemp(prefix="outlast-pg-"))
     try:
         user = _unprivileged_user(folder)
         installation = Installation(folder, _reachable_binaries(folder, user), user)
-        installation.initialise(
-            {**SETTINGS, **({} if is_durable else THROW_AWAY), "unix_socket_directories": str(folder)}
-        )
+        chosen = {**SETTINGS, **({} if is_durable else THROW_AWAY), **(settings or {})}
+        installation.initialise({**chosen, "unix_socket_directories": str(folder)}, *options)
         installation.start()
         try:
             yield installation

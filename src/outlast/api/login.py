@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from outlast.api.auth import Principal
 from outlast.clock import monotonic
-from outlast.errors import Unauthenticated
+from outlast.errors import StoreUnavailable, Unauthenticated
 from outlast.owners.keys import Keys
 from outlast.store.keys import Key
 
@@ -43,9 +43,13 @@ class Logins:
         lasts = _COOKIE_LASTS if principal.until is None else min(_COOKIE_LASTS, principal.until - keys.clock.now())
         if lasts <= timedelta():
             raise Unauthenticated("What the link was made with has expired: ask for a new one.")
-        return await keys.make(
-            principal.owner_id, "browser", role=principal.role, scope=principal.scope, expires_in=lasts
-        )
+        try:
+            return await keys.make(
+                principal.owner_id, "browser", role=principal.role, scope=principal.scope, expires_in=lasts
+            )
+        except StoreUnavailable:
+            self._waiting[token] = found  # it was not worth anything yet: the browser may try again
+            raise
 
     def _forget_old(self) -> None:
         now = monotonic()

@@ -73,12 +73,11 @@ async def _sessions(client: Client, *, is_at_limit: bool) -> AsyncIterator[Findi
         if session.state == "held" and (waiting := len(await session.inbox())):
             yield Finding(session.id, f"held, and {waiting} messages wait", f"outlast sessions resume {session.id}")
         waits = datetime.now(UTC) - session.updated_at
-        if session.state == "queued" and waits > _LONG and not is_at_limit:
-            missing = (await session.turn(session.turn_id).outcome(wait=0)).no_worker_for if session.turn_id else None
-            if missing is not None:
-                yield Finding(session.id, f"no worker has its agent {missing!r}", "start one that has it, or stop it")
-            else:
-                yield Finding(session.id, "its turn waits for a place", "other turns of its owner must end first")
+        if session.no_worker_for is not None:
+            missing = f"no worker has its agent {session.no_worker_for!r}"
+            yield Finding(session.id, missing, "start one that has it, or stop it")
+        elif session.state == "queued" and waits > _LONG and not is_at_limit:
+            yield Finding(session.id, "its turn waits for a place", "other turns of its owner must end first")
 
 
 def _of_task(task: TaskAnswer, now: datetime) -> Finding | None:

@@ -53,6 +53,11 @@ class Session:
         return self.seen.state
 
     @property
+    def no_worker_for(self) -> str | None:
+        """The agent, when its turn waits because no living worker has it."""
+        return self.seen.no_worker_for
+
+    @property
     def turn_id(self) -> str | None:
         """The turn that is not over."""
         return self.seen.turn_id

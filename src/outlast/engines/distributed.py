@@ -12,6 +12,7 @@ from outlast.engines.sweep import Sweep
 from outlast.engines.taker import JobTaker, Later
 from outlast.errors import StoreUnavailable
 from outlast.ids import TaskId, TurnId, WorkerId, is_task
+from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.store import jobs, workers
 from outlast.store.unit import Unit, Work
@@ -41,7 +42,16 @@ class DistributedEngine(AcceptingEngine):
     Others see that it is there; when they took it for dead, it stops what it runs and goes on under a new name.
     """
 
-    def __init__(self, worker: Worker, url: sa.URL, *, limits: Limits, places: Places, drain_seconds: float) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        url: sa.URL,
+        *,
+        deletions: Deletions,
+        limits: Limits,
+        places: Places,
+        drain_seconds: float,
+    ) -> None:
         self._worker = worker
         worker.permit = self._may_claim
         self._places = places
@@ -49,7 +59,7 @@ class DistributedEngine(AcceptingEngine):
         shop = worker.workshop
         self._presence = Presence(url, shop.worker_id, agents=tuple(shop.hosts), when_lost=self._lost)
         worker.workshop = replace(shop, calls=replace(shop.calls, confirm=self._presence.confirm))
-        self._sweep = Sweep(shop.database, me=self._name, limits=limits)
+        self._sweep = Sweep(shop.database, me=self._name, limits=limits, deletions=deletions)
         self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
 
     async def start(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import socket
 from collections.abc import Sequence
 from datetime import datetime
 from heapq import heappop, heappush
@@ -19,7 +20,7 @@ from outlast.errors import DatabaseInUse
 from outlast.ids import TurnId, is_task
 from outlast.sessions import turn
 from outlast.sessions.inbox import Limits
-from outlast.store import tasks, turns
+from outlast.store import agents, tasks, turns
 from outlast.store.unit import Unit, Work
 from outlast.tasks import service
 
@@ -106,7 +107,7 @@ class EmbeddedEngine:
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         """The rows are the queue. What there is room for is claimed at once: one commit makes and claims a turn."""
         for each in work:
-            is_turn_now = not is_task(each.id) and each.not_before is None
+            is_turn_now = not is_task(each.id) and each.not_before is None and self._has(each)
             if is_turn_now and self._is_open and not self._turns and self._taken < self._places.turns:
                 shop = self._worker.workshop
                 each.claim = turn.claim(unit, TurnId(each.id), shop.worker_id, limits=shop.policy.turns)
@@ -118,11 +119,17 @@ class EmbeddedEngine:
             self._claimed.discard(each)
             if isinstance(each.claim, turn.Claim):
                 self._begin(each)
+            elif not self._has(each):
+                log.warning("nothing here has this agent: it waits", id=each.id, agent=each.agent)
             elif each.not_before is None:
                 self._wait(each)
             else:
                 self._delay(each, each.not_before)
         self._pump()
+
+    def _has(self, work: Work) -> bool:
+        """Its agent may have been renamed or removed since; with it, or in another program, the work goes on."""
+        return work.agent in self._worker.workshop.hosts
 
     def _delay(self, work: Work, until: datetime) -> None:
         seconds = max(0.0, (until - self._clock.now()).total_seconds())
@@ -161,6 +168,7 @@ class EmbeddedEngine:
 
     def _reconcile(self, unit: Unit) -> None:
         me = self._worker.workshop.worker_id
+        agents.enter_alone(unit, me, self._worker.workshop.hosts, host=socket.gethostname(), pid=os.getpid())
         for row in turns.queued_and_admitted(unit.connection):
             unit.submit(Work(row.id, row.owner_id, row.agent, row.not_before))
         for row in turns.running_without(unit.connection, me):

@@ -13,12 +13,12 @@ from typing import Any
 
 import sqlalchemy as sa
 import structlog
-from pydantic_core import to_json
 
 from outlast import ids
 from outlast.clock import monotonic
 from outlast.errors import AttemptLost
 from outlast.ids import WorkerId
+from outlast.store.agents import encode
 from outlast.store.connection import connect
 from outlast.store.postgres import FOREIGN, unavailable
 from outlast.store.workers import lock_key
@@ -48,7 +48,7 @@ class Presence:
         self, url: sa.URL, worker_id: WorkerId, *, agents: Sequence[str], when_lost: Callable[[WorkerId], None]
     ) -> None:
         self.worker_id = worker_id
-        self._agents = to_json(list(agents)).decode()
+        self._agents = encode(agents)
         self._url = url
         self._when_lost = when_lost
         self._thread: threading.Thread | None = None

@@ -11,6 +11,7 @@ from outlast.engines.presence import FROZEN_SECONDS
 from outlast.errors import StoreUnavailable
 from outlast.ids import TaskId, TurnId, WorkerId
 from outlast.sessions import turn
+from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.store import jobs, tasks, turns, workers
 from outlast.store.database import Database
@@ -66,8 +67,9 @@ class Judge:
 class Sweep:
     """Owned by the engine. Whoever removes a dead worker's row settles its work; a rest is found by anyone later."""
 
-    def __init__(self, database: Database, *, me: Callable[[], WorkerId], limits: Limits) -> None:
+    def __init__(self, database: Database, *, me: Callable[[], WorkerId], limits: Limits, deletions: Deletions) -> None:
         self._database = database
+        self._deletions = deletions
         self._me = me
         self._limits = limits
         self._judge = Judge()
@@ -123,6 +125,7 @@ class Sweep:
     async def _tidy(self) -> None:
         """What was left half done, and jobs that are gone although what they meant is not."""
         await self._settle()
+        await self._deletions.look()
         forgotten = await self._database.read(workers.forgotten)
         for turn_id in forgotten.turns:
             await self._database.transaction(lambda unit, id=turn_id: _enqueue_turn(unit, id), name="enqueue")

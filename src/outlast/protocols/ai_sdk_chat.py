@@ -101,7 +101,7 @@ async def turn_to_follow(session: Session, *, after: str | None, wait: float) ->
 async def turn_frames(session: Session, turn_id: TurnId) -> AsyncGenerator[bytes]:
     """One turn from its beginning to its end: replayed as far as it is, then followed."""
     encoder = TurnEncoder(turn_id)
-    lead = await session.turn(turn_id).lead()
+    lead = await persistently(session.turn(turn_id).lead)
     # The end of a turn that is over may be no longer kept: then there is nothing to wait for.
     async with session.events(after=lead.after, follow=not lead.is_over) as stream:
         while not encoder.is_over and (batch := await persistently(stream.batch)):
@@ -113,7 +113,7 @@ async def turn_frames(session: Session, turn_id: TurnId) -> AsyncGenerator[bytes
 
 async def _later_frames(session: Session, input_id: InputId) -> AsyncGenerator[bytes]:
     """The turn that delivers a message which waits. If it will not be delivered soon, an end without a message."""
-    turn_id = await _delivering(session, input_id)
+    turn_id = await persistently(lambda: _delivering(session, input_id))
     if turn_id is None:
         yield (frame(StartChunk()) + frame(AbortChunk(reason="held")) + DONE).encode()
         return

@@ -1,7 +1,7 @@
 """Deleting a session: gone for everybody at once, then its rows are removed, then its files.
 
 The mark on the session's row is what is committed first and removed last: whoever dies in between leaves it
-there, and the next process goes on.
+there, and another process goes on: the next one that starts, or a living worker's sweep.
 """
 
 import asyncio
@@ -43,18 +43,29 @@ class Deletions:
         self._database = database
         self._files = files
         self._running: dict[SessionId, asyncio.Task[None]] = {}
+        self._seen: frozenset[SessionId] = frozenset()
+        self._is_closed = False
 
     async def start(self) -> None:
         """Go on with what an earlier process left."""
         for session_id in await self._database.read(deleted.marked):
             self._begin(session_id)
 
+    async def look(self) -> None:
+        """Go on with what was there at the last look too: whoever began it is dead, or slow, and then both do it."""
+        found = frozenset(await self._database.read(deleted.marked))
+        for session_id in found & self._seen:
+            if not self._is_closed:
+                self._begin(session_id)
+        self._seen = found
+
     async def finish(self, session_id: SessionId) -> None:
         """Remove a marked session; returns when nothing is left of it."""
         await asyncio.shield(self._begin(session_id))
 
     async def close(self) -> None:
-        """Leave the rest to the next start."""
+        """Leave the rest to others, or to the next start."""
+        self._is_closed = True
         running = set(self._running.values())
         for each in running:
             each.cancel()
@@ -75,7 +86,7 @@ class Deletions:
         exc = None if done.cancelled() else done.exception()
         if exc is not None:
             log.error(
-                "a session is not all removed: the next start goes on",
+                "a session is not all removed: a later look goes on",
                 session_id=session_id,
                 exception=error_chain(exc),
             )

@@ -85,6 +85,11 @@ class Session:
         return "held" if self._seen.is_held else "idle"
 
     @property
+    def no_worker_for(self) -> str | None:
+        """The agent, when its turn waits because no living worker has it: it goes on when one is started."""
+        return None if self._seen.has_worker else self.agent
+
+    @property
     def is_unread(self) -> bool:
         """Whether a turn has ended since the last event that `update(read_to=...)` named."""
         return self._seen.answered_event > self._seen.read_event

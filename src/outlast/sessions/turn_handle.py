@@ -15,7 +15,7 @@ from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
 from outlast.sessions.inbox import Accepted
 from outlast.sessions.services import Services
-from outlast.store import events, inputs, turns, workers
+from outlast.store import agents, events, inputs, turns
 from outlast.store.inputs import Input, InputState
 from outlast.store.spill import unpack_object
 from outlast.store.turns import TurnRow, TurnState
@@ -87,7 +87,7 @@ class Turn:
 
     def _waits_for_nobody(self, connection: sa.Connection) -> bool:
         """Also of a turn that has begun, and was handed over by a worker whose successor no longer has its agent."""
-        return self._row(connection).state is TurnState.QUEUED and not workers.has_agent(connection, self._agent)
+        return self._row(connection).state is TurnState.QUEUED and self._agent not in agents.present(connection)
 
     def _row(self, connection: sa.Connection) -> TurnRow:
         row = turns.get(connection, self.id)

@@ -16,7 +16,11 @@ def marked(connection: sa.Connection) -> list[SessionId]:
 
 
 def remove_some(unit: Unit, session_id: SessionId) -> bool:
-    """Remove some of the rows of a marked session. True when only its own row is left."""
+    """Remove some of the rows of a marked session. True when only its own row is left.
+
+    Two processes may be at it: the lock lets one go after the other.
+    """
+    unit.connection.execute(sa.select(sessions.c.id).where(sessions.c.id == session_id).with_for_update())
     first = unit.connection.execute(
         sa.select(sa.func.min(events.c.number)).where(events.c.session_id == session_id)
     ).scalar_one()

@@ -1,16 +1,17 @@
 """Opening PostgreSQL: migrate it, then a pool; apart from files, which need none of what it imports."""
 
 import asyncio
+from typing import Any, cast
 from uuid import uuid4
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from outlast.errors import InvalidInput
+from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.store import jobs, schema
 from outlast.store.connection import connect
-from outlast.store.postgres import FOREIGN, PostgresDatabase, sqlstate, unavailable
+from outlast.store.postgres import FOREIGN, PostgresDatabase, connect_within, sqlstate, unavailable
 
 ADVISORY_LOCK = 0x0071A57
 _HEARS_WITHIN = 5.0
@@ -18,9 +19,12 @@ _REFUSED = ("28", "3D", "42501")
 """SQLSTATEs that no waiting ends: a role that may not come in, no such database, no right to make tables."""
 
 
-async def open_postgres(url: sa.URL, *, direct: sa.URL | None = None, connections: int = 10) -> PostgresDatabase:
+async def open_postgres(
+    url: sa.URL, *, direct: sa.URL | None = None, connections: int = 10, wait: float = 10.0
+) -> PostgresDatabase:
     """Migrate, then open a pool. `direct` leads past a pooler to the same database, or it is refused."""
-    engine = create_async_engine(direct or url)
+    straight = direct or url
+    engine = create_async_engine(straight, connect_args=connect_within(straight, wait))
     try:
         async with engine.begin() as connection:
             await connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
@@ -31,18 +35,21 @@ async def open_postgres(url: sa.URL, *, direct: sa.URL | None = None, connection
                 await jobs.upgrade((await connection.get_raw_connection()).driver_connection)
     except FOREIGN as exc:
         if sqlstate(exc).startswith(_REFUSED):
-            why = exc.orig if isinstance(exc, DBAPIError) else exc
             raise InvalidInput(
-                f"PostgreSQL does not let {url.username!r} use the database {url.database!r}: {why}. Check the URL, "
-                "and that the database was created and the role may make tables in it."
+                f"PostgreSQL at {place(straight)} does not let {straight.username!r} use the database "
+                f"{straight.database!r}: {_reason(exc, wait)}. Check the URL, and that the database was created and "
+                "the role may make tables in it."
             ) from exc
-        raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
+        raise _unreachable(straight, exc, wait)  # noqa: B904 - it has its cause, or is the error itself
     finally:
         await engine.dispose()
-    database = PostgresDatabase(url, pool_size=connections, is_pooled=direct is not None)
+    database = PostgresDatabase(url, pool_size=connections, wait=wait, is_pooled=direct is not None)
     if direct is not None:
         try:
             await _check_direct(database, direct)
+        except StoreUnavailable as exc:
+            await database.close()
+            raise _unreachable(url, exc.__cause__ or exc, wait)  # noqa: B904 - it has its cause
         except BaseException:
             await database.close()
             raise
@@ -72,6 +79,45 @@ async def _check_direct(database: PostgresDatabase, direct: sa.URL) -> None:
         ) from exc
     finally:
         await connection.close()
+
+
+def _unreachable(url: sa.URL, exc: BaseException, wait: float) -> BaseException:
+    """Who starts a process must know which server it is about; what waits already is told less."""
+    error = unavailable(exc)
+    if not isinstance(error, StoreUnavailable):
+        return error
+    told = StoreUnavailable(
+        f"PostgreSQL at {place(url)} cannot be used: {_reason(exc, wait)}. Check that it runs and takes connections "
+        "from here, and the host and port in the URL; then start again."
+    )
+    told.__cause__ = exc
+    return told
+
+
+def place(url: sa.URL) -> str:
+    """Where the server is, as the URL says; never with a password."""
+    _, given = url.get_dialect()().create_connect_args(url)
+    hosts, ports = (
+        cast(list[Any], each) if isinstance(each, list) else [each]
+        for each in (given.get("host"), given.get("port") or 5432)
+    )
+    if hosts == [None]:
+        return f"its usual place on this machine (the URL names no host), port {ports[0]}"
+    return ", ".join(_address(str(host), ports[min(at, len(ports) - 1)]) for at, host in enumerate(hosts))
+
+
+def _address(host: str, port: Any) -> str:
+    return f"{host}/.s.PGSQL.{port}" if host.startswith("/") else f"{host}:{port}"
+
+
+def _reason(exc: BaseException, wait: float) -> str:
+    """What the server or the system said, without the classes of libraries."""
+    said = exc
+    if isinstance(exc, DBAPIError) and exc.orig is not None:
+        said = exc.orig.__cause__ or exc.orig
+    if isinstance(said, TimeoutError):
+        return f"no answer within {wait:g} seconds"
+    return str(said).rstrip(".") or type(said).__name__
 
 
 def _migrate(connection: sa.Connection) -> None:

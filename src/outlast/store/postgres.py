@@ -37,22 +37,36 @@ _BEGIN = sa.text(
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, pg_current_xact_id()::text AS id"
 )
 _STATUS = sa.text("SELECT pg_xact_status(CAST(CAST(:id AS text) AS xid8))")
+_FULL = "53100"
+_BUSY = "53300"
+_FULL_SECONDS = 5
+"""When to try again on a full disk: a person must make room first."""
 
 
 class PostgresDatabase:
     """Instants come from the database's clock. A function may run again after a serialisation or plan error."""
 
-    def __init__(self, url: sa.URL, *, pool_size: int = 10, is_pooled: bool = False) -> None:
-        """`is_pooled`: behind a pooler that gives each transaction another session, so that none is prepared for."""
+    def __init__(self, url: sa.URL, *, pool_size: int = 10, wait: float = 10.0, is_pooled: bool = False) -> None:
+        """`wait`: seconds until who gets no connection, from the pool or from the server, is told to try again.
+
+        `is_pooled`: behind a pooler that gives each transaction another session, so that none is prepared for.
+        """
         self.watcher: CommitWatcher | None = None
-        options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": 0, "pool_pre_ping": True}
+        arguments = connect_within(url, wait)
         if is_pooled:
-            options["connect_args"] = {
+            arguments |= {
                 "statement_cache_size": 0,
                 "prepared_statement_cache_size": 0,
                 "prepared_statement_name_func": lambda: f"outlast_{uuid4()}",
             }
-        self._engine: AsyncEngine = create_async_engine(url, **options)
+        self._engine: AsyncEngine = create_async_engine(
+            url,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=wait,
+            pool_pre_ping=True,
+            connect_args=arguments,
+        )
         # All statements of one read see one moment, as they do on SQLite.
         self._reading = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         # In place of a question over the wire, which SQLAlchemy puts into a transaction of its own: three round trips.
@@ -156,6 +170,13 @@ def unavailable(exc: BaseException) -> BaseException:
     """A foreign error as ours, when PostgreSQL may later do what it could not do now, or never takes such a text."""
     if sqlstate(exc) == _NOT_TEXT:
         error = InvalidInput("A text holds a NUL character: remove it.")
+    elif sqlstate(exc) == _FULL:
+        error = StoreUnavailable(
+            "The disk of the database is full; nothing of this was stored. Try again when there is room.",
+            retry_after=_FULL_SECONDS,
+        )
+    elif sqlstate(exc) == _BUSY or isinstance(exc, exc_types.TimeoutError):
+        error = StoreUnavailable("All connections to the database are in use; nothing was lost. Try again.")
     elif _is_unreachable(exc):
         error = StoreUnavailable("PostgreSQL cannot be used at the moment; nothing was lost. Try again.")
     else:
@@ -173,6 +194,11 @@ def _is_unreachable(exc: BaseException) -> bool:
     if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError | InternalClientError):
         return True
     return sqlstate(exc)[:2] in _UNAVAILABLE
+
+
+def connect_within(url: sa.URL, seconds: float) -> dict[str, Any]:
+    """How long a connection may take to be made, for the driver; what the URL says of it wins."""
+    return {} if "timeout" in url.query else {"timeout": seconds}
 
 
 def sqlstate(exc: BaseException) -> str:

@@ -1,6 +1,6 @@
 """Sessions: conversations that outlive processes; each has one owner. What is being deleted is no longer there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from outlast import paging
 from outlast.clock import from_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.paging import Page
+from outlast.store import agents
 from outlast.store.tables import inputs, sessions, turns
 from outlast.store.unit import Unit
 from outlast.tools.hints import UNSET, Unset
@@ -39,9 +40,11 @@ class SessionRow:
     budget: timedelta | Unset | None
     created_at: datetime
     updated_at: datetime
+    has_worker: bool = True
+    """False: its turn waits, and no living worker has its agent."""
 
 
-def from_row(row: sa.RowMapping) -> SessionRow:
+def from_row(row: sa.RowMapping, agents_there: frozenset[str] | None = None) -> SessionRow:
     return SessionRow(
         id=SessionId(row["id"]),
         owner_id=OwnerId(row["owner_id"]),
@@ -61,7 +64,18 @@ def from_row(row: sa.RowMapping) -> SessionRow:
         budget=budget_of(row["budget_seconds"]),
         created_at=from_microseconds(row["created_at"]),
         updated_at=from_microseconds(row["updated_at"]),
+        has_worker=agents_there is None or row["turn_state"] != _QUEUED or row["agent"] in agents_there,
     )
+
+
+_QUEUED = "queued"
+
+
+def _from_rows(connection: sa.Connection, rows: Sequence[sa.RowMapping]) -> list[SessionRow]:
+    """Workers are looked at only for what waits."""
+    is_waiting = any(row["turn_state"] == _QUEUED for row in rows)
+    there = agents.present(connection) if is_waiting else None
+    return [from_row(row, there) for row in rows]
 
 
 NO_BUDGET = -1.0
@@ -138,7 +152,7 @@ _NAMED = sa.select(sessions.c.id).where(
 
 def get(connection: sa.Connection, session_id: SessionId, owner_id: str) -> SessionRow | None:
     row = connection.execute(_GET, {"id": session_id, "owner": owner_id}).mappings().first()
-    return None if row is None else from_row(row)
+    return None if row is None else _from_rows(connection, [row])[0]
 
 
 def named(connection: sa.Connection, owner_id: str, external_id: str) -> SessionId | None:
@@ -190,7 +204,7 @@ def page(
     shown = rows[:limit]
     has_more = len(rows) > limit
     following = paging.cursor(shown[-1]["updated_at"], shown[-1]["id"]) if has_more else None
-    return Page([from_row(row) for row in shown], following)
+    return Page(_from_rows(connection, shown), following)
 
 
 def _mentions(text: str) -> sa.ColumnElement[bool]:

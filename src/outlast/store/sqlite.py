@@ -27,6 +27,8 @@ from outlast.store.unit import Outbox, SilentOutbox, Unit
 
 T = TypeVar("T")
 
+BUSY_SECONDS = 10.0
+"""How long a change waits while another program holds the file locked."""
 _SHARE = 128
 _READERS = 4
 
@@ -69,7 +71,7 @@ def make_engine(path: Path, *, durability: str) -> sa.Engine:
     engine = sa.create_engine(
         f"sqlite:///{path}",
         poolclass=NullPool,
-        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": 10},
+        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": BUSY_SECONDS},
     )
 
     @event.listens_for(engine, "connect")
@@ -77,7 +79,7 @@ def make_engine(path: Path, *, durability: str) -> sa.Engine:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {durability}")
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
         connection.execute("PRAGMA cache_size = -16000")
         # SQLite's own knows ASCII only; people search in their own language.
         connection.create_function("lower", 1, _lower, deterministic=True)
@@ -244,13 +246,22 @@ _UNAVAILABLE = (
 )
 
 
+_WHY = {
+    sqlite3.SQLITE_FULL: "The disk of the database is full: it needs room",
+    sqlite3.SQLITE_BUSY: "Another program holds the database file locked",
+    sqlite3.SQLITE_LOCKED: "Another program holds the database file locked",
+}
+_OTHERWISE = "The database did not take the change"
+
+
 def translate(exc: BaseException) -> BaseException:
     """A foreign store error as ours, when the database may later do what it could not do now."""
     if not isinstance(exc, _UNAVAILABLE):
         return exc
     orig = exc.orig if isinstance(exc, exc_types.DBAPIError) else exc
-    if getattr(orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
+    code: int = getattr(orig, "sqlite_errorcode", None) or 0
+    if code == sqlite3.SQLITE_ERROR:
         return exc  # a wrong statement stays wrong
-    error = StoreUnavailable("The database did not take the change; nothing was lost. Try again.")
+    error = StoreUnavailable(f"{_WHY.get(code & 0xFF, _OTHERWISE)}; nothing was lost. Try again.")
     error.__cause__ = exc
     return error

@@ -48,6 +48,12 @@ sessions = sa.Table(
     _instant("deleted_at", nullable=True),
     sa.Index("ix_sessions_owner_id_updated_at", "owner_id", "updated_at"),
     sa.Index("uq_sessions_owner_id_external_id", "owner_id", "external_id", unique=True),
+    sa.Index(
+        "ix_sessions_deleted_at",
+        "deleted_at",
+        sqlite_where=sa.text("deleted_at IS NOT NULL"),
+        postgresql_where=sa.text("deleted_at IS NOT NULL"),
+    ),
 )
 
 creations = sa.Table(

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import sqlalchemy as sa
-from pydantic_core import from_json
 
 from outlast.ids import TaskId, TurnId, WorkerId
 from outlast.store import jobs, pauses
@@ -55,13 +54,6 @@ def roll(connection: sa.Connection) -> Roll:
     return Roll(sightings, float(connection.execute(_UPTIME).scalar_one()))
 
 
-def has_agent(connection: sa.Connection, agent: str) -> bool:
-    """Whether anybody is there to run what this agent has to do. A SQLite file has one process, and that one has it."""
-    if connection.dialect.name == "sqlite":
-        return True
-    return any(agent in from_json(each) for each in connection.execute(_AGENTS).scalars())
-
-
 def is_present(unit: Unit, worker_id: WorkerId) -> bool:
     """Until the commit nobody can declare this worker dead: what it claims here, whoever buries it will find."""
     return unit.connection.execute(_PRESENT, {"id": worker_id}).first() is not None
@@ -102,7 +94,6 @@ _LOCKS = sa.text(
     "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 "
     "AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
-_AGENTS = sa.select(workers.c.agents)
 _UPTIME = sa.text("SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())")
 _PRESENT = sa.select(workers.c.id).where(workers.c.id == sa.bindparam("id")).with_for_update(read=True)
 

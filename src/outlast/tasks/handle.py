@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -14,7 +15,7 @@ from outlast.paging import Page
 from outlast.sessions.inbox import Limits
 from outlast.sessions.settlement import Verdict
 from outlast.store import outputs, tasks
-from outlast.store.database import Database
+from outlast.store.database import Database, persistently
 from outlast.store.outputs import Piece
 from outlast.store.tasks import Task, TaskState
 from outlast.tasks import service
@@ -115,11 +116,13 @@ class Tasks:
         return await self.database.read(read)
 
     async def follow(self, task_id: TaskId | str, *, offset: int = 0) -> AsyncGenerator[Piece]:
-        """The output from an offset on, while the task runs and until it has ended. Close it when you leave early."""
+        """The output from an offset on, while the task runs and until it has ended. Close it when you leave early.
+
+        While the store is unavailable it waits, and goes on where it was.
+        """
         subscription = self.signals.subscribe(task_topic(TaskId(task_id)))
         while True:
-            is_over = (await self.get(task_id)).is_over
-            piece = await self.output(task_id, offset=offset)
+            is_over, piece = await persistently(partial(self._look, task_id, offset))
             if piece.text:
                 offset = piece.next_offset
                 yield piece
@@ -127,6 +130,11 @@ class Tasks:
                 return
             else:
                 await subscription.wait(0.2)
+
+    async def _look(self, task_id: TaskId | str, offset: int) -> tuple[bool, Piece]:
+        """In this order: what was written before the end is in the piece of a task that is over."""
+        is_over = (await self.get(task_id)).is_over
+        return is_over, await self.output(task_id, offset=offset)
 
     async def settle(self, task_id: TaskId | str, verdict: Verdict | str, *, by: str, note: str = "") -> Task:
         """Say what became of a task that may or may not have taken effect; the model is told who said so."""

@@ -52,6 +52,7 @@ class SessionAnswer(Answer):
                     "agent": "travel",
                     "model": None,
                     "state": "idle",
+                    "no_worker_for": None,
                     "turn_id": None,
                     "is_archived": False,
                     "is_unread": False,
@@ -70,6 +71,9 @@ class SessionAnswer(Answer):
     agent: str
     model: str | None
     state: Literal["idle", "queued", "running", "held"]
+    no_worker_for: str | None = Field(
+        description="The agent, when a turn waits because no living worker has it: start one that does."
+    )
     turn_id: str | None
     is_archived: bool
     is_unread: bool

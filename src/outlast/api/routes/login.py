@@ -25,7 +25,7 @@ class LinkAnswer(Answer):
     token: str = Field(description="Works once, within ten minutes: put it behind the # of the server's address.")
 
 
-@router.post("/login", responses=problems.responses(400, 401, 403, 413, 422, 429))
+@router.post("/login", responses=problems.responses(400, 401, 403, 413, 422, 429, 503))
 async def login(request: Request, response: Response, body: LoginBody) -> LoginAnswer:
     """Swap a one-time token for a cookie that scripts of a page cannot read."""
     logins: Logins = request.app.state.logins

@@ -11,6 +11,7 @@ from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import InputId
 from outlast.sessions.session import Sent, Session
+from outlast.store.database import persistently
 from outlast.store.inputs import InputState
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, InputAnswer, InputChange, MessageBody, StoredMessage
@@ -92,7 +93,7 @@ async def _answer(
     turn_id = sent.input.turn_id
     if sent.is_repeat and turn_id is not None:
         turn = session.turn(turn_id)
-        after, is_over = await turn.begins_after(), (await turn.lead()).is_over
+        after, is_over = await persistently(turn.begins_after), (await persistently(turn.lead)).is_over
 
     def is_end(event: Event) -> bool:
         nonlocal turn_id

@@ -23,6 +23,7 @@ from outlast.api.wiring import (
     while_there,
 )
 from outlast.errors import Conflict
+from outlast.store.database import persistently
 from outlast.store.tasks import TaskState
 from outlast.tasks.handle import Tasks
 from outlast.wire.forms import ListOf
@@ -106,5 +107,5 @@ async def _output(tasks: Tasks, task_id: str, offset: int) -> AsyncIterator[byte
             yield b"id: %d\ndata: %b\n\n" % (piece.next_offset, body)
     finally:
         await pieces.aclose()
-    task = TaskAnswer.of(await tasks.get(task_id))
+    task = TaskAnswer.of(await persistently(lambda: tasks.get(task_id)))
     yield b"event: end\ndata: %b\n\n" % task.model_dump_json().encode()

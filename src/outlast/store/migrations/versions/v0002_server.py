@@ -19,6 +19,10 @@ def upgrade() -> None:
     op.add_column("workers", sa.Column("agents", sa.Text(), nullable=False, server_default="[]"))
     op.add_column("messages", sa.Column("superseded_by", sa.Text(), nullable=True))
     op.create_index("uq_sessions_owner_id_external_id", "sessions", ["owner_id", "external_id"], unique=True)
+    is_deleted = sa.text("deleted_at IS NOT NULL")
+    op.create_index(
+        "ix_sessions_deleted_at", "sessions", ["deleted_at"], sqlite_where=is_deleted, postgresql_where=is_deleted
+    )
     op.create_table(
         "creations",
         sa.Column("owner_id", sa.Text(), nullable=False),

@@ -1,0 +1,71 @@
+"""What no living worker has the agent for waits, and says so, until somebody starts one (DESIGN 8)."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from pydantic_ai import Agent
+
+from outlast.testing import ScriptedModel
+from tests.support.runtime import Runtime, event_types
+from tests.support.server import client_of, serving
+
+
+def named(name: str) -> Agent[None, str]:
+    return Agent(ScriptedModel(lambda _: f"{name} heard you."), name=name)
+
+
+@pytest.fixture
+def runtime(ready_postgres_url: str, tmp_path: Path) -> Runtime:
+    return Runtime(ready_postgres_url, files=str(tmp_path / "files"))
+
+
+async def test_a_turn_that_nobody_can_run_says_which_agent_it_waits_for(runtime: Runtime) -> None:
+    """DESIGN 8, P4: over HTTP, in lists and for `doctor`; a worker with another agent changes nothing."""
+    async with (
+        AsyncExitStack() as workers,
+        serving(runtime(agent=named("pilot"), run_work=False)) as server,
+        client_of(server) as ada,
+    ):
+        session = await ada.sessions.create()
+        assert session.no_worker_for is None, "nothing waits yet"
+        sent = await session.send("Fly.")
+        assert (await session.refresh()).no_worker_for == "pilot"
+        await workers.enter_async_context(runtime(agent=named("cook")))
+        assert [each.no_worker_for for each in await ada.sessions.list()] == ["pilot"]
+        await workers.enter_async_context(runtime(agent=named("pilot")))
+        assert (await sent.outcome(wait=30)).text == "pilot heard you."
+        assert (await session.refresh()).no_worker_for is None
+
+
+async def test_a_worker_that_leaves_is_no_longer_counted(runtime: Runtime) -> None:
+    """DESIGN 8: it is about the living."""
+    async with runtime(agent=named("pilot"), run_work=False) as accepting:
+        session = await accepting.sessions.create()
+        async with runtime(agent=named("pilot")):
+            assert (await session.ask("Fly.")).text == "pilot heard you."
+        await session.send("Again.")
+        assert (await session.refresh()).no_worker_for == "pilot"
+
+
+async def test_a_file_whose_agent_was_renamed_keeps_its_turns(tmp_path: Path) -> None:
+    """P1, P4: the embedded engine does not claim what it cannot run; with the agent back, it goes on."""
+    runtime = Runtime(tmp_path / "app.db")
+    async with runtime(agent=named("pilot")) as outlast:
+        session = await outlast.sessions.create()
+        await outlast.pause(by="test")
+        await session.send("Fly.")
+    async with runtime(agent=named("captain")) as outlast:
+        await outlast.unpause()
+        found = await outlast.sessions.get(session.id)
+        assert (found.state, found.no_worker_for) == ("queued", "pilot")
+        await found.send("Land.", when_busy="queue")
+    async with runtime(agent=named("pilot")) as outlast:
+        found = await outlast.sessions.get(session.id)
+        outcome = await found.settled(wait=30)
+        assert outcome is not None
+        assert outcome.text == "pilot heard you."
+        types = await event_types(found)
+        assert types.count("turn.completed") == 2
+        assert "turn.failed" not in types
+        assert (await found.refresh()).no_worker_for is None
