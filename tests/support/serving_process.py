@@ -96,11 +96,17 @@ class ServingProcess(Program):
     It can be reached once it is entered, on a free port unless one is given.
     """
 
-    def __init__(self, folder: Path, *options: str, app: str = "app.py", port: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        app: str = "app.py",
+        port: int = 0,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         arguments = ("serve", app, "--port", str(port), *options)
-        super().__init__(
-            folder, *arguments, OUTLAST_LOG_LEVEL="warning", PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-        )
+        paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        super().__init__(folder, *arguments, OUTLAST_LOG_LEVEL="warning", PYTHONPATH=paths, **(environment or {}))
         self.folder = folder
 
     def __enter__(self) -> Self:

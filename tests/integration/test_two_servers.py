@@ -1,0 +1,68 @@
+"""Two servers that only answer, and workers beside them, on one PostgreSQL: a client may talk with either."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from outlast import Client, Event
+from tests.integration.test_workers import WHOLE, texts
+from tests.support.serving_process import ServingProcess
+from tests.support.worker_process import APP, Workers, workers_of
+
+pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
+
+
+@pytest.fixture
+async def workers(ready_postgres_url: str, tmp_path: Path) -> AsyncIterator[Workers]:
+    async with workers_of(ready_postgres_url, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def servers(workers: Workers, tmp_path: Path) -> Iterator[list[ServingProcess]]:
+    ours = {key: value for key, value in workers.environment.items() if key.startswith("OUTLAST_TEST_")}
+    with ExitStack() as stack:
+        started: list[ServingProcess] = []
+        for name in ("one", "two"):
+            folder = tmp_path / name
+            folder.mkdir()
+            started.append(ServingProcess(folder, "--no-worker", app=APP, environment=ours))
+        yield [stack.enter_context(each) for each in started]
+
+
+def client(server: ServingProcess) -> Client:
+    return Client(server.place.url, server.place.token)
+
+
+async def test_a_client_goes_over_to_another_server_while_the_worker_of_its_turn_is_killed(
+    workers: Workers, servers: list[ServingProcess]
+) -> None:
+    """P4, P5: begun at one server on one worker, read to its end at another while a second worker ends it."""
+    first = await workers.start()
+    told: list[Event] = []
+    async with client(servers[0]) as here, client(servers[1]) as there:
+        session = await here.sessions.create()
+        await session.send("talk")
+        async with session.events() as stream:
+            async for event in stream:
+                told.append(event)
+                if event.type == "part.delta" and len(told) > 40:
+                    await workers.kill(first)
+                    break
+        servers[0].kill()
+        second = await workers.start()
+        same = await there.sessions.get(session.id)
+        async with same.events(after=told[-1].number or 0) as stream:
+            async for event in stream:
+                told.append(event)
+                if event.type in ("turn.completed", "turn.failed"):
+                    break
+        outcome = await same.result(wait=30)
+    assert outcome is not None
+    assert (outcome.state, second.returncode) == ("completed", None)
+    assert "".join(texts(told).values()) == WHOLE
+    numbers = [event.number or 0 for event in told]
+    assert numbers == sorted(set(numbers))
+    assert [event.data["attempt"] for event in told if event.type == "turn.resumed"] == [2]
