@@ -6,21 +6,11 @@ import pytest
 
 from tests.support.runtime import Runtime
 
-BOTH = (
-    "test_turns",
-    "test_stop",
-    "test_parked_calls",
-    "test_wakes",
-    "test_cancel",
-    "test_check_background",
-)
-"""Chapters that are shown on both engines. The others run on the embedded one: what they tell is not the engine's."""
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every chapter is true of both engines."""
     if "runtime" in metafunc.fixturenames:
-        is_on_both = Path(metafunc.definition.path).stem in BOTH
-        metafunc.parametrize("runtime", ["sqlite", "postgresql"] if is_on_both else ["sqlite"], indirect=True)
+        metafunc.parametrize("runtime", ["sqlite", "postgresql"], indirect=True)
 
 
 @pytest.fixture

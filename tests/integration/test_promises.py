@@ -11,6 +11,7 @@ from outlast.errors import DatabaseInUse
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.ids import TurnId
+from outlast.sessions import attempt
 from outlast.store import events, turns
 from outlast.store.database import Moment
 from outlast.testing import gate, text
@@ -55,8 +56,11 @@ async def test_a_second_process_on_the_same_file_is_refused(tmp_path: Path) -> N
         assert caught.value.details["pid"]
 
 
-async def test_a_reader_in_the_middle_of_a_folded_text_gets_just_the_rest(tmp_path: Path) -> None:
+async def test_a_reader_in_the_middle_of_a_folded_text_gets_just_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """P4: whatever was read before the fold, together with what is read after it, is the text, once."""
+    monkeypatch.setattr(attempt, "_WORTH_FOLDING", 1)  # a store that is slow gets few deltas
     loop, is_folded = asyncio.get_running_loop(), asyncio.Event()
 
     def watch(name: str, moment: Moment) -> None:
