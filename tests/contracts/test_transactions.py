@@ -10,6 +10,7 @@ from sqlalchemy.util import await_only
 
 from outlast.errors import StoreUnavailable
 from outlast.ids import TurnId
+from outlast.store import turns
 from outlast.store.database import Database, Moment
 from outlast.store.unit import Committed, Unit, Work
 from tests.support.store import Outbox, append, count_events, new_session, note, opened, started, stored_notes
@@ -191,3 +192,21 @@ async def test_a_reader_that_goes_away_costs_no_connection(postgres_url: str, ca
             assert scope.cancelled_caught
         assert await database.read(slowly) == known
     assert [each.message for each in caplog.records if each.levelname == "ERROR"] == []
+
+
+async def test_a_schema_that_another_version_migrates_disturbs_nobody(postgres_url: str) -> None:
+    """P1, deploys: what was prepared before a column became wider is prepared anew, in commits and in reads."""
+    widened = sa.text("ALTER TABLE turns ALTER COLUMN requests TYPE bigint")
+    narrowed = sa.text("ALTER TABLE turns ALTER COLUMN requests TYPE integer")
+    async with opened(postgres_url) as database:
+
+        def look(connection: sa.Connection) -> object:
+            return turns.get(connection, TurnId("trn_1"))
+
+        async with opened(postgres_url) as other:
+            for migration in (widened, narrowed):
+                await database.read(look)
+                await other.transaction(lambda unit, it=migration: unit.connection.execute(it), name="migrate")
+                assert await database.transaction(lambda unit: look(unit.connection), name="look") is None
+            await other.transaction(lambda unit: unit.connection.execute(widened), name="migrate")
+            assert await database.read(look) is None

@@ -31,6 +31,8 @@ FOREIGN = (
 )
 _UNAVAILABLE = frozenset({"08", "53", "57", "58"})
 """Classes of SQLSTATE: connection lost, resources used up, stopped by an operator, trouble of the system."""
+_STALE_PLAN = "cached statement plan is invalid"
+"""What the driver says of a statement that it had prepared before a column changed: another version has migrated."""
 _NOT_TEXT = "22021"
 """The SQLSTATE of a character that no text of PostgreSQL can hold: NUL."""
 _BEGIN = sa.text(
@@ -90,7 +92,7 @@ class PostgresDatabase:
                 async with self._reading.connect() as connection:
                     return await connection.run_sync(fn)
             except FOREIGN as exc:
-                if attempt + 1 == _RETRIES or not _was_cut(exc):
+                if attempt + 1 == _RETRIES or not (_was_cut(exc) or _STALE_PLAN in _words(exc)):
                     raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -162,8 +164,11 @@ def _was_cut(exc: Exception) -> bool:
 
 def _may_repeat(exc: Exception) -> bool:
     """Of a transaction that was not committed."""
-    text = str(getattr(exc, "orig", exc))
-    return _was_cut(exc) or any(sign in text for sign in ("InvalidCachedStatement", "deadlock", "could not serialize"))
+    return _was_cut(exc) or any(sign in _words(exc) for sign in (_STALE_PLAN, "deadlock", "could not serialize"))
+
+
+def _words(exc: Exception) -> str:
+    return str(getattr(exc, "orig", exc))
 
 
 def unavailable(exc: BaseException) -> BaseException:
