@@ -17,6 +17,7 @@ from bench import (
     m8_append,
     m9_readers,
     m10_idle,
+    m11_tasks,
     m12_start,
 )
 from bench.measure import Report
@@ -35,6 +36,7 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m8_append.ID: m8_append.run,
     m9_readers.ID: m9_readers.run,
     m10_idle.ID: m10_idle.run,
+    m11_tasks.ID: m11_tasks.run,
     m12_start.ID: m12_start.run,
 }
 

@@ -60,22 +60,25 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, *, workers: int) -> Generator[Cluster]:
+def cluster(folder: Path, *, workers: int, has_api: bool = True) -> Generator[Cluster]:
+    """Without the API process, this one accepts."""
     with ExitStack() as stack:
-        server = stack.enter_context(running_postgres())
+        server = stack.enter_context(running_postgres(is_durable=True))
         made = Cluster(stack.enter_context(server.new_database()), folder)
-        api = made.start("serve", APP, "--no-worker", "--port", "0", ready="key for other programs")
-        stack.callback(_end, [api], made.workers)
-        place = next(each for each in (ServerFile(path).read() for path in folder.glob("*.server.json")) if each)
-        made.url, made.token = place.url, place.token
+        if has_api:
+            api = made.start("serve", APP, "--no-worker", "--port", "0", ready="key for other programs")
+            stack.callback(_end, [api])
+            place = next(each for each in (ServerFile(path).read() for path in folder.glob("*.server.json")) if each)
+            made.url, made.token = place.url, place.token
+        stack.callback(_end, made.workers)
         for _ in range(workers):
             made.add_worker()
         yield made
 
 
-def _end(*groups: list["subprocess.Popen[bytes]"]) -> None:
-    for process in [each for group in groups for each in group]:
+def _end(processes: list["subprocess.Popen[bytes]"]) -> None:
+    for process in processes:
         if process.poll() is None:
             process.terminate()
-    for process in [each for group in groups for each in group]:
+    for process in processes:
         process.wait()

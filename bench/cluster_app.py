@@ -29,6 +29,11 @@ async def hold() -> str:
     return "never"
 
 
+async def note(text: str) -> int:
+    """At once, and safe to run again."""
+    return len(text)
+
+
 async def watch() -> str:
     """Within its budget, and safe to run again: its turn is in the middle of it."""
     await asyncio.sleep(120)
@@ -42,16 +47,24 @@ def _reply(messages: list[ModelMessage]) -> Step:
     return call("nap", seconds=0.3) if words == "nap" else call("hold" if words == "park" else words)
 
 
-app = Outlast(
-    Agent(
+NAME = "cluster"
+
+
+def agent() -> Agent[None, str]:
+    return Agent(
         ScriptedModel(_reply),
         tools=[
             Tool(nap, metadata=hints(budget=0.01)),
             Tool(hold, metadata=hints(budget=0.01)),
+            Tool(note, metadata=hints(idempotent=True)),
             Tool(watch, metadata=hints(budget=None, read_only=True)),
         ],
-        name="cluster",
-    ),
+        name=NAME,
+    )
+
+
+app = Outlast(
+    agent(),
     database=os.environ.get("BENCH_DATABASE", "bench.db"),
     settings=Settings(
         max_requests_per_minute=10**7, max_turns_per_owner=500, max_turns_per_worker=200, log_level="error"

@@ -124,12 +124,12 @@ EVERY_END_IS_TOLD_ONCE = (
                 "            if job.unit is not None and job.unit.late:\n"
                 "                with connection.begin():\n"
                 "                    _raw(connection).execute('BEGIN IMMEDIATE')\n"
-                "                    connection.exec_driver_sql(_insert_events(connection.dialect), job.unit.late)\n",
+                "                    _INSERT_EVENTS.write(connection, job.unit.late)\n",
             ),
             Edit(
                 "src/outlast/store/sqlite.py",
                 "from outlast.store.unit import Outbox, SilentOutbox, Unit\n",
-                "from outlast.store.unit import Outbox, SilentOutbox, Unit, _insert_events\n",
+                "from outlast.store.unit import Outbox, SilentOutbox, Unit, _INSERT_EVENTS\n",
             ),
         ),
         Chaos("turn.end", finds="untold"),

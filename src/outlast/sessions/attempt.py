@@ -209,7 +209,7 @@ class Attempt:
 
     async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
         """A running turn waits for a store that is unavailable; it does not fail for it."""
-        return await persistently(lambda: self._shop.database.read(fn))
+        return await persistently(lambda: self._shop.database.glance(fn))
 
     async def _conclude(self, driving: asyncio.Task[None]) -> None:
         """The driving coroutine is over: bring the turn to the end that fits."""

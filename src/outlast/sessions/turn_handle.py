@@ -20,6 +20,9 @@ from outlast.store.inputs import Input, InputState
 from outlast.store.spill import unpack_object
 from outlast.store.turns import TurnRow, TurnState
 
+_FEW = 50
+"""Events of a turn of usual length: they are read at once."""
+
 
 class Lead(NamedTuple):
     """Where a turn begins for a reader, and whether its end stands in the log already, if it is still kept."""
@@ -101,12 +104,14 @@ class Turn:
         If the turn is over and its end is no longer in the log, its row tells how it ended.
         """
 
-        def page(connection: sa.Connection, after: int | None) -> tuple[TurnRow, list[Event]]:
+        def page(connection: sa.Connection, after: int | None, limit: int) -> tuple[TurnRow, list[Event]]:
             row = self._row(connection)
-            return row, events.page(connection, self.session_id, row.first_event - 1 if after is None else after)
+            start = row.first_event - 1 if after is None else after
+            return row, events.page(connection, self.session_id, start, limit)
 
+        look, limit = self._services.database.glance, _FEW
         while True:
-            row, found = await self._services.database.read(partial(page, after=after))
+            row, found = await look(partial(page, after=after, limit=limit))
             after = row.first_event - 1 if after is None else after
             for event in found:
                 after = event.number or after
@@ -114,10 +119,11 @@ class Turn:
                     fold.add(await self._whole(event))
                 if event.turn_id == self.id and event.is_terminal:
                     return after
-            if len(found) < events.PAGE:
+            if len(found) < limit:
                 if row.is_over:
                     fold.end(row.state.value, row.error, row.usage)
                 return after
+            look, limit = self._services.database.read, events.PAGE
 
     async def _whole(self, event: Event) -> Event:
         if "call_id" not in event.data and event.type != EventType.TURN_COMPLETED:

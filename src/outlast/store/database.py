@@ -38,6 +38,10 @@ class Database(Protocol):
         """Run `fn` on a reading connection, in a short transaction of its own."""
         ...
 
+    async def glance(self, fn: Callable[[sa.Connection], T]) -> T:
+        """The same for a few rows by their keys, for somebody who waits for them: it does not queue for a thread."""
+        ...
+
     def attach(self, outbox: Outbox) -> None:
         """Say where work and signals go; before the first transaction that has any."""
         ...

@@ -10,24 +10,27 @@ from outlast.events.event import Event
 from outlast.events.fold import cut, fold
 from outlast.events.types import TERMINAL, EventType
 from outlast.ids import SessionId, TurnId
+from outlast.store.statement import Row, Statement
 from outlast.store.tables import events, sessions
 from outlast.store.unit import Unit
 
 PAGE = 1_000
 _PARTS = (EventType.PART_STARTED.value, EventType.PART_DELTA.value, EventType.PART_ENDED.value)
 
-_AFTER = (
+_AFTER = Statement(
     sa.select(events)
     .where(events.c.session_id == sa.bindparam("session"), events.c.number > sa.bindparam("after"))
     .order_by(events.c.number)
     .limit(sa.bindparam("limit"))
 )
-_BOUNDS = sa.select(sessions.c.owner_id, sessions.c.first_event, sessions.c.last_event, sessions.c.deleted_at).where(
-    sessions.c.id == sa.bindparam("session")
+_BOUNDS = Statement(
+    sa.select(sessions.c.owner_id, sessions.c.first_event, sessions.c.last_event, sessions.c.deleted_at).where(
+        sessions.c.id == sa.bindparam("session")
+    )
 )
 
 
-def from_row(row: sa.RowMapping) -> Event:
+def from_row(row: Row) -> Event:
     return Event(
         session_id=SessionId(row["session_id"]),
         number=row["number"],
@@ -41,8 +44,8 @@ def from_row(row: sa.RowMapping) -> Event:
 
 def page(connection: sa.Connection, session_id: SessionId, after: int, limit: int = PAGE) -> list[Event]:
     """The next events after a number. One that was folded over that number gives only its rest."""
-    rows = connection.execute(_AFTER, {"session": session_id, "after": after, "limit": min(limit, PAGE)})
-    return [cut(from_row(row), after) for row in rows.mappings()]
+    rows = _AFTER.rows(connection, session=session_id, after=after, limit=min(limit, PAGE))
+    return [cut(from_row(row), after) for row in rows]
 
 
 def bounds(
@@ -52,10 +55,10 @@ def bounds(
 
     With `with_deleted` also of one that is being deleted, while it is not all gone.
     """
-    row = connection.execute(_BOUNDS, {"session": session_id}).first()
-    if row is None or (owner_id is not None and row.owner_id != owner_id):
+    row = _BOUNDS.first(connection, session=session_id)
+    if row is None or (owner_id is not None and row["owner_id"] != owner_id):
         return None
-    return None if row.deleted_at is not None and not with_deleted else (row.first_event, row.last_event)
+    return None if row["deleted_at"] is not None and not with_deleted else (row["first_event"], row["last_event"])
 
 
 def last_end(connection: sa.Connection, session_id: SessionId, *, before: int) -> int | None:

@@ -11,6 +11,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds
 from outlast.ids import InputId, SessionId, TaskId, TurnId
+from outlast.store.statement import Row, Statement
 from outlast.store.tables import inputs, tasks
 from outlast.store.unit import LockedSession, Unit
 
@@ -60,7 +61,7 @@ class Input:
     idempotency_key: str | None = None
 
 
-def from_row(row: sa.RowMapping) -> Input:
+def from_row(row: Row) -> Input:
     return Input(
         id=InputId(row["id"]),
         session_id=SessionId(row["session_id"]),
@@ -78,17 +79,16 @@ def from_row(row: sa.RowMapping) -> Input:
     )
 
 
-_WAITING = (
+_WAITING = Statement(
     sa.select(inputs)
     .where(inputs.c.session_id == sa.bindparam("session"), inputs.c.state == InputState.WAITING.value)
     .order_by(inputs.c.sequence)
 )
-_GET = sa.select(inputs).where(inputs.c.session_id == sa.bindparam("session"), inputs.c.id == sa.bindparam("id"))
-_BY_KEY = sa.select(inputs).where(
-    inputs.c.session_id == sa.bindparam("session"), inputs.c.idempotency_key == sa.bindparam("key")
-)
-_INSERT = sa.insert(inputs)
-_DELIVER = (
+_OF_SESSION = sa.select(inputs).where(inputs.c.session_id == sa.bindparam("session"))
+_GET = Statement(_OF_SESSION.where(inputs.c.id == sa.bindparam("id")))
+_BY_KEY = Statement(_OF_SESSION.where(inputs.c.idempotency_key == sa.bindparam("key")))
+_INSERT = Statement(sa.insert(inputs).inline(), inputs.c.keys())
+_DELIVER = Statement(
     sa.update(inputs)
     .where(inputs.c.id == sa.bindparam("key"), inputs.c.state == InputState.WAITING.value)
     .values(
@@ -102,16 +102,16 @@ _DELIVER = (
 
 def waiting(connection: sa.Connection, session_id: SessionId) -> list[Input]:
     """In the order in which they were accepted."""
-    return [from_row(row) for row in connection.execute(_WAITING, {"session": session_id}).mappings()]
+    return [from_row(row) for row in _WAITING.rows(connection, session=session_id)]
 
 
 def get(connection: sa.Connection, session_id: SessionId, input_id: InputId) -> Input | None:
-    row = connection.execute(_GET, {"session": session_id, "id": input_id}).mappings().first()
+    row = _GET.first(connection, session=session_id, id=input_id)
     return None if row is None else from_row(row)
 
 
 def by_key(connection: sa.Connection, session_id: SessionId, key: str) -> Input | None:
-    row = connection.execute(_BY_KEY, {"session": session_id, "key": key}).mappings().first()
+    row = _BY_KEY.first(connection, session=session_id, key=key)
     return None if row is None else from_row(row)
 
 
@@ -130,25 +130,25 @@ def insert(
     was_busy: bool,
 ) -> Input:
     sequence = session.next("last_input")
-    row = {
-        "id": input_id,
-        "session_id": session.id,
-        "owner_id": session.owner_id,
-        "sequence": sequence,
-        "kind": kind.value,
-        "mode": mode.value,
-        "state": state.value,
-        "text": text,
-        "body": to_json(body).decode(),
-        "idempotency_key": idempotency_key,
-        "task_id": task_id,
-        "was_busy": was_busy,
-        "turn_id": None,
-        "message": None,
-        "created_at": unit.now_us,
-        "delivered_at": None,
-    }
-    unit.connection.execute(_INSERT, row)
+    _INSERT.run(
+        unit.connection,
+        id=input_id,
+        session_id=session.id,
+        owner_id=session.owner_id,
+        sequence=sequence,
+        kind=kind.value,
+        mode=mode.value,
+        state=state.value,
+        text=text,
+        body=to_json(body).decode(),
+        idempotency_key=idempotency_key,
+        task_id=task_id,
+        was_busy=was_busy,
+        turn_id=None,
+        message=None,
+        created_at=unit.now_us,
+        delivered_at=None,
+    )
     return Input(
         input_id,
         SessionId(session.id),
@@ -172,8 +172,8 @@ def last_message(connection: sa.Connection, session_id: SessionId) -> int | None
 
 def mark_delivered(unit: Unit, ids: Sequence[InputId], turn_id: TurnId, message: int) -> None:
     """Only in the transaction that commits the request which contains them."""
-    where = {"in_turn": turn_id, "at_message": message, "at": unit.now_us}
-    unit.connection.execute(_DELIVER, [{"key": each, **where} for each in ids])
+    for each in ids:
+        _DELIVER.run(unit.connection, key=each, in_turn=turn_id, at_message=message, at=unit.now_us)
 
 
 def change_text(unit: Unit, input_id: InputId, text: str) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from outlast.ids import SessionId, TurnId
+from outlast.store.statement import Statement
 from outlast.store.tables import messages
 from outlast.store.unit import LockedSession, Unit
 
@@ -29,13 +30,16 @@ _COLUMNS = sa.select(
     messages.c.event,
     messages.c.superseded_by,
 )
-_ALL = (
+_PAGE = (
     _COLUMNS.where(messages.c.session_id == sa.bindparam("session"), messages.c.position > sa.bindparam("after"))
     .order_by(messages.c.position)
     .limit(sa.bindparam("limit"))
 )
-_SEEN = _ALL.where(messages.c.superseded_by.is_(None))
-_INSERT = sa.insert(messages)
+_ALL = Statement(_PAGE)
+_SEEN = Statement(_PAGE.where(messages.c.superseded_by.is_(None)))
+_INSERT = Statement(
+    sa.insert(messages).inline(), ("session_id", "position", "turn_id", "kind", "body", "event", "created_at")
+)
 
 
 def page(
@@ -43,8 +47,7 @@ def page(
 ) -> list[MessageRow]:
     """In order; with `seen_only` just those that the model sees."""
     query = _SEEN if seen_only else _ALL
-    found = connection.execute(query, {"session": session_id, "after": after, "limit": limit})
-    return [MessageRow(*row) for row in found]
+    return [MessageRow(*row) for row in query.tuples(connection, session=session_id, after=after, limit=limit)]
 
 
 def last(connection: sa.Connection, session_id: SessionId) -> MessageRow | None:
@@ -66,16 +69,14 @@ def supersede(unit: Unit, session_id: SessionId, *, after: int, by: TurnId) -> N
 def append(unit: Unit, session: LockedSession, *, turn_id: TurnId | None, kind: str, body: str, event: int) -> int:
     """Append one message; gives its position. `event` is the last number of the log that belongs to it."""
     position = session.next("last_message")
-    unit.connection.execute(
-        _INSERT,
-        {
-            "session_id": session.id,
-            "position": position,
-            "turn_id": turn_id,
-            "kind": kind,
-            "body": body,
-            "event": event,
-            "created_at": unit.now_us,
-        },
+    _INSERT.run(
+        unit.connection,
+        session_id=session.id,
+        position=position,
+        turn_id=turn_id,
+        kind=kind,
+        body=body,
+        event=event,
+        created_at=unit.now_us,
     )
     return position

@@ -6,11 +6,12 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from outlast.clock import from_microseconds
+from outlast.store.statement import Statement
 from outlast.store.tables import pauses
 from outlast.store.unit import Unit
 
 _THE_ONE = 1
-_FIND = sa.select(pauses.c.by, pauses.c.since)
+_FIND = Statement(sa.select(pauses.c.by, pauses.c.since))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,8 @@ class Pause:
 
 
 def find(connection: sa.Connection) -> Pause | None:
-    row = connection.execute(_FIND).first()
-    return None if row is None else Pause(row.by, from_microseconds(row.since))
+    row = _FIND.first(connection)
+    return None if row is None else Pause(row["by"], from_microseconds(row["since"]))
 
 
 def begin(unit: Unit, by: str) -> Pause:

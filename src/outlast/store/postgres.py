@@ -86,6 +86,9 @@ class PostgresDatabase:
         # To the end also for a reader that has gone: a connection that is cancelled in the middle is thrown away.
         return await decided(self._read(fn))
 
+    async def glance(self, fn: Callable[[sa.Connection], T]) -> T:
+        return await self.read(fn)
+
     async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
         for attempt in range(_RETRIES):
             try:

@@ -14,6 +14,7 @@ from outlast.clock import from_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.paging import Page
 from outlast.store import agents
+from outlast.store.statement import Row, Statement
 from outlast.store.tables import inputs, sessions, turns
 from outlast.store.unit import Unit
 from outlast.tools.hints import UNSET, Unset
@@ -44,7 +45,7 @@ class SessionRow:
     """False: its turn waits, and no living worker has its agent."""
 
 
-def from_row(row: sa.RowMapping, agents_there: frozenset[str] | None = None) -> SessionRow:
+def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow:
     return SessionRow(
         id=SessionId(row["id"]),
         owner_id=OwnerId(row["owner_id"]),
@@ -107,32 +108,37 @@ def insert(
     external_id: str | None = None,
 ) -> bool:
     """False when the owner has a session with this external id by now: then there is nothing new."""
-    given = postgresql.insert if unit.connection.dialect.name == "postgresql" else sqlite.insert
-    done = unit.connection.execute(
-        given(sessions)
-        .on_conflict_do_nothing(index_elements=["owner_id", "external_id"])
-        .values(
-            id=session_id,
-            owner_id=owner_id,
-            parent_id=None,
-            agent=agent,
-            model=model,
-            title=title,
-            metadata=to_json(metadata).decode(),
-            external_id=external_id,
-            budget_seconds=_stored(budget),
-            turn_id=None,
-            is_held=False,
-            woken_turns=0,
-            first_event=1,
-            last_event=0,
-            last_message=0,
-            last_input=0,
-            created_at=unit.now_us,
-            updated_at=unit.now_us,
-        )
+    made = _INSERT[unit.connection.dialect.name].run(
+        unit.connection,
+        id=session_id,
+        owner_id=owner_id,
+        parent_id=None,
+        agent=agent,
+        model=model,
+        title=title,
+        metadata=to_json(metadata).decode(),
+        budget_seconds=_stored(budget),
+        turn_id=None,
+        is_held=False,
+        woken_turns=0,
+        first_event=1,
+        last_event=0,
+        last_message=0,
+        last_input=0,
+        external_id=external_id,
+        created_at=unit.now_us,
+        updated_at=unit.now_us,
     )
-    return done.rowcount == 1
+    return made == 1
+
+
+def _insert(given: sqlite.Insert | postgresql.Insert) -> Statement:
+    later = ("is_archived", "answered_event", "read_event", "deleted_at")
+    columns = [column.name for column in sessions.c if column.name not in later]
+    return Statement(given.on_conflict_do_nothing(index_elements=["owner_id", "external_id"]).inline(), columns)
+
+
+_INSERT = {"sqlite": _insert(sqlite.insert(sessions)), "postgresql": _insert(postgresql.insert(sessions))}
 
 
 _FOUND = sa.select(sessions, turns.c.state.label("turn_state")).select_from(

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from outlast.store.statement import Statement
 from outlast.store.tables import spending
 from outlast.store.unit import Unit
 
@@ -58,20 +58,15 @@ def add(unit: Unit, owner_id: str, usage: Mapping[str, Any]) -> None:
         usage["cache_write_tokens"],
         cost or 0,
     )
-    unit.connection.exec_driver_sql(_add(unit.connection.dialect), values)
+    _ADD[unit.connection.dialect.name].write(unit.connection, [values])
 
 
-@lru_cache(maxsize=8)
-def _add(dialect: sa.Dialect) -> str:
-    """The statement in the driver's own words: it is part of every model response."""
-    insert = (sqlite if dialect.name == "sqlite" else postgresql).insert(spending)
+def _add(insert: sqlite.Insert | postgresql.Insert) -> Statement:
     added = {name: spending.c[name] + insert.excluded[name] for name in _COUNTS}
-    upsert = insert.on_conflict_do_update(index_elements=["owner_id", "day"], set_=added)
-    compiled: Any = upsert.compile(dialect=dialect, column_keys=_COLUMNS)
-    assert tuple(compiled.positiontup) == _COLUMNS
-    return str(compiled)
+    return Statement(insert.on_conflict_do_update(index_elements=["owner_id", "day"], set_=added), _COLUMNS)
 
 
+_ADD = {"sqlite": _add(sqlite.insert(spending)), "postgresql": _add(postgresql.insert(spending))}
 _KNOWN_ON = sa.select(spending.c.cost_microdollars).where(
     spending.c.owner_id == sa.bindparam("owner"), spending.c.day == sa.bindparam("day")
 )

@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TaskId, TurnId, WorkerId
+from outlast.store.statement import Row, Statement
 from outlast.store.tables import sessions, tasks
 from outlast.store.turns import Disposition
 from outlast.store.unit import LockedSession, Unit
@@ -126,7 +127,7 @@ class NewTask:
     """How long the work had been running when it became a task."""
 
 
-def from_row(row: sa.RowMapping) -> Task:
+def from_row(row: Row) -> Task:
     return Task(
         id=TaskId(row["id"]),
         session_id=SessionId(row["session_id"]),
@@ -173,13 +174,15 @@ def encode(value: Any) -> str:
 
 _THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
 """A task of a session that is being deleted is no longer there."""
-_GET = sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), _THERE)
-_INSERT = sa.insert(tasks)
+_GET = Statement(sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), _THERE))
+_UNKNOWN = ("result", "error", "late_outcome", "ended_at")
+"""Columns that a task gets when it ends."""
+_INSERT = Statement(sa.insert(tasks).inline(), [column.name for column in tasks.c if column.name not in _UNKNOWN])
 _OPEN = (tasks.c.session_id == sa.bindparam("session"), tasks.c.ended_at.is_(None))
 
 
 def get(connection: sa.Connection, task_id: TaskId) -> Task | None:
-    row = connection.execute(_GET, {"id": task_id}).mappings().first()
+    row = _GET.first(connection, id=task_id)
     return None if row is None else from_row(row)
 
 
@@ -222,13 +225,14 @@ def page(
     return [from_row(row) for row in connection.execute(query.order_by(tasks.c.id.desc()).limit(limit)).mappings()]
 
 
-_COUNT_OPEN = sa.select(sa.func.count()).select_from(tasks).where(*_OPEN)
-_COUNT_WAKING = _COUNT_OPEN.where(tasks.c.wake == WakePolicy.ON_TERMINAL.value)
+_COUNT = sa.select(sa.func.count()).select_from(tasks).where(*_OPEN)
+_COUNT_OPEN = Statement(_COUNT)
+_COUNT_WAKING = Statement(_COUNT.where(tasks.c.wake == WakePolicy.ON_TERMINAL.value))
 
 
 def open_count(connection: sa.Connection, session_id: SessionId, *, waking_only: bool = False) -> int:
     query = _COUNT_WAKING if waking_only else _COUNT_OPEN
-    return connection.execute(query, {"session": session_id}).scalar_one()
+    return query.scalar(connection, session=session_id)
 
 
 def open_ids(connection: sa.Connection, session_id: SessionId) -> list[TaskId]:
@@ -243,34 +247,32 @@ def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) 
 
 def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId) -> Task:
     """A task that already runs here, as its first attempt."""
-    unit.connection.execute(
-        _INSERT,
-        {
-            "id": new.id,
-            "session_id": session.id,
-            "owner_id": session.owner_id,
-            "turn_id": new.turn_id,
-            "call_id": new.call_id,
-            "kind": new.kind,
-            "tool": new.tool,
-            "title": new.title,
-            "spec": encode(new.spec or {}),
-            "state": TaskState.RUNNING.value,
-            "detail": None,
-            "progress": None if new.progress is None else encode(new.progress),
-            "artifacts": "[]",
-            "metadata": "{}",
-            "wake": new.wake.value,
-            "group": new.group,
-            "may_run_again": new.may_run_again,
-            "attempt": 1,
-            "worker_id": worker_id,
-            "progress_seconds": new.progress_seconds,
-            "deadline_at": None if new.deadline_at is None else to_microseconds(new.deadline_at),
-            "cancel_requested_at": unit.now_us if new.is_cancel_requested else None,
-            "created_at": unit.now_us,
-            "started_at": to_microseconds(unit.now - new.ran_for),
-        },
+    _INSERT.run(
+        unit.connection,
+        id=new.id,
+        session_id=session.id,
+        owner_id=session.owner_id,
+        turn_id=new.turn_id,
+        call_id=new.call_id,
+        kind=new.kind,
+        tool=new.tool,
+        title=new.title,
+        spec=encode(new.spec or {}),
+        state=TaskState.RUNNING.value,
+        detail=None,
+        progress=None if new.progress is None else encode(new.progress),
+        artifacts="[]",
+        metadata="{}",
+        wake=new.wake.value,
+        group=new.group,
+        may_run_again=new.may_run_again,
+        attempt=1,
+        worker_id=worker_id,
+        progress_seconds=new.progress_seconds,
+        deadline_at=None if new.deadline_at is None else to_microseconds(new.deadline_at),
+        cancel_requested_at=unit.now_us if new.is_cancel_requested else None,
+        created_at=unit.now_us,
+        started_at=to_microseconds(unit.now - new.ran_for),
     )
     task = get(unit.connection, new.id)
     assert task is not None
@@ -284,8 +286,8 @@ def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Dispositio
         values["ended_at"] = unit.now_us
     values["state"] = target.value
     key = {"key": task.id, "source": task.state.value, "held": task.attempt}
-    done = unit.connection.execute(_move(tuple(values)), {**key, **values})
-    return Disposition.MOVED if done.rowcount == 1 else Disposition.STALE_ATTEMPT
+    changed = _move(tuple(values)).run(unit.connection, **key, **values)
+    return Disposition.MOVED if changed == 1 else Disposition.STALE_ATTEMPT
 
 
 def holds(unit: Unit, task_id: TaskId, attempt: int) -> bool:
@@ -295,18 +297,23 @@ def holds(unit: Unit, task_id: TaskId, attempt: int) -> bool:
 
 
 def set_values(unit: Unit, task_id: TaskId, **values: Any) -> None:
-    unit.connection.execute(_set(tuple(values)), {"key": task_id, **values})
+    _set(tuple(values)).run(unit.connection, key=task_id, **values)
 
 
-@cache
-def _set(names: tuple[str, ...]) -> sa.Update:
+def _update(names: tuple[str, ...]) -> sa.Update:
     update = sa.update(tasks).where(tasks.c.id == sa.bindparam("key"))
     return update.values({name: sa.bindparam(name) for name in names})
 
 
 @cache
-def _move(names: tuple[str, ...]) -> sa.Update:
-    return _set(names).where(tasks.c.state == sa.bindparam("source"), tasks.c.attempt == sa.bindparam("held"))
+def _set(names: tuple[str, ...]) -> Statement:
+    return Statement(_update(names))
+
+
+@cache
+def _move(names: tuple[str, ...]) -> Statement:
+    held = (tasks.c.state == sa.bindparam("source"), tasks.c.attempt == sa.bindparam("held"))
+    return Statement(_update(names).where(*held))
 
 
 def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:

@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId, WorkerId
+from outlast.store.statement import Row, Statement
 from outlast.store.tables import sessions, turns
 from outlast.store.unit import LockedSession, Unit
 
@@ -83,7 +84,7 @@ class TurnRow:
         return self.state in ENDED
 
 
-def from_row(row: sa.RowMapping) -> TurnRow:
+def from_row(row: Row) -> TurnRow:
     return TurnRow(
         id=TurnId(row["id"]),
         session_id=SessionId(row["session_id"]),
@@ -114,13 +115,13 @@ def _instant(value: int | None) -> datetime | None:
 
 _THERE = sa.exists().where(sessions.c.id == turns.c.session_id, sessions.c.deleted_at.is_(None))
 """A turn of a session that is being deleted is no longer there."""
-_GET = sa.select(turns).where(turns.c.id == sa.bindparam("id"), _THERE)
-_INSERT = sa.insert(turns)
-_FENCE = sa.select(turns.c.attempt, turns.c.state, turns.c.stop_requested_at).where(turns.c.id == sa.bindparam("id"))
+_GET = Statement(sa.select(turns).where(turns.c.id == sa.bindparam("id"), _THERE))
+_INSERT = Statement(sa.insert(turns).inline(), turns.c.keys())
+_FENCE = Statement(sa.select(turns.c.attempt, turns.c.state).where(turns.c.id == sa.bindparam("id")))
 
 
 def get(connection: sa.Connection, turn_id: TurnId) -> TurnRow | None:
-    row = connection.execute(_GET, {"id": turn_id}).mappings().first()
+    row = _GET.first(connection, id=turn_id)
     return None if row is None else from_row(row)
 
 
@@ -168,38 +169,36 @@ def insert(
     first_event: int,
     not_before: datetime | None = None,
 ) -> None:
-    unit.connection.execute(
-        _INSERT,
-        {
-            "id": turn_id,
-            "session_id": session.id,
-            "owner_id": session.owner_id,
-            "agent": session.agent,
-            "origin": origin.value,
-            "state": TurnState.QUEUED.value,
-            "attempt": 0,
-            "crashes": 0,
-            "worker_id": None,
-            "model": session.model,
-            "first_event": first_event,
-            "requests": 0,
-            "usage": "{}",
-            "error": None,
-            "stop_reason": None,
-            "stop_requested_at": None,
-            "admitted_at": unit.now_us if is_admitted else None,
-            "not_before": None if not_before is None else to_microseconds(not_before),
-            "created_at": unit.now_us,
-            "started_at": None,
-            "ended_at": None,
-        },
+    _INSERT.run(
+        unit.connection,
+        id=turn_id,
+        session_id=session.id,
+        owner_id=session.owner_id,
+        agent=session.agent,
+        origin=origin.value,
+        state=TurnState.QUEUED.value,
+        attempt=0,
+        crashes=0,
+        worker_id=None,
+        model=session.model,
+        first_event=first_event,
+        requests=0,
+        usage="{}",
+        error=None,
+        stop_reason=None,
+        stop_requested_at=None,
+        admitted_at=unit.now_us if is_admitted else None,
+        not_before=None if not_before is None else to_microseconds(not_before),
+        created_at=unit.now_us,
+        started_at=None,
+        ended_at=None,
     )
 
 
 def holds(unit: Unit, turn_id: TurnId, attempt: int) -> bool:
     """Whether this attempt is still the one that may write: the fence of every write of a turn."""
-    row = unit.connection.execute(_FENCE, {"id": turn_id}).first()
-    return row is not None and row.attempt == attempt and row.state == TurnState.RUNNING.value
+    row = _FENCE.first(unit.connection, id=turn_id)
+    return row is not None and row["attempt"] == attempt and row["state"] == TurnState.RUNNING.value
 
 
 def move(
@@ -211,8 +210,7 @@ def move(
     if target in ENDED:
         values["ended_at"] = unit.now_us
     key = {"key": turn_id, "source": source.value, "held": attempt}
-    done = unit.connection.execute(_move(tuple(values)), {**key, **values})
-    if done.rowcount == 1:
+    if _move(tuple(values)).run(unit.connection, **key, **values) == 1:
         return Disposition.MOVED
     current = get(unit.connection, turn_id)
     if current is not None and current.state == target and current.attempt == values.get("attempt", attempt):
@@ -221,19 +219,23 @@ def move(
 
 
 def set_values(unit: Unit, turn_id: TurnId, **values: Any) -> None:
-    unit.connection.execute(_set(tuple(values)), {"key": turn_id, **values})
+    _set(tuple(values)).run(unit.connection, key=turn_id, **values)
+
+
+def _update(names: tuple[str, ...]) -> sa.Update:
+    update = sa.update(turns).where(turns.c.id == sa.bindparam("key"))
+    return update.values({name: sa.bindparam(name) for name in names})
 
 
 @cache
-def _set(names: tuple[str, ...]) -> sa.Update:
-    return (
-        sa.update(turns).where(turns.c.id == sa.bindparam("key")).values({name: sa.bindparam(name) for name in names})
-    )
+def _set(names: tuple[str, ...]) -> Statement:
+    return Statement(_update(names))
 
 
 @cache
-def _move(names: tuple[str, ...]) -> sa.Update:
-    return _set(names).where(turns.c.state == sa.bindparam("source"), turns.c.attempt == sa.bindparam("held"))
+def _move(names: tuple[str, ...]) -> Statement:
+    held = (turns.c.state == sa.bindparam("source"), turns.c.attempt == sa.bindparam("held"))
+    return Statement(_update(names).where(*held))
 
 
 def request_stop(unit: Unit, turn_id: TurnId, reason: str) -> None:
@@ -250,12 +252,12 @@ def encode(value: Any) -> str:
 
 def open_of_owner(connection: sa.Connection, owner_id: str) -> tuple[int, int]:
     """How many of an owner's turns are admitted (running, or handed to the engine), and how many wait."""
-    row = connection.execute(_COUNT_OPEN, {"owner": owner_id}).one()
-    return row.admitted, row.total - row.admitted
+    admitted, total = _COUNT_OPEN.tuples(connection, owner=owner_id)[0]
+    return admitted, total - admitted
 
 
 def next_to_admit(connection: sa.Connection, owner_id: str) -> TurnRow | None:
-    row = connection.execute(_NEXT, {"owner": owner_id}).mappings().first()
+    row = _NEXT.first(connection, owner=owner_id)
     return None if row is None else from_row(row)
 
 
@@ -283,7 +285,7 @@ def queued_and_admitted(connection: sa.Connection) -> list[TurnRow]:
 
 
 _OPEN = (turns.c.owner_id == sa.bindparam("owner"), turns.c.ended_at.is_(None))
-_COUNT_OPEN = sa.select(sa.func.count(turns.c.admitted_at).label("admitted"), sa.func.count().label("total")).where(
-    *_OPEN
+_COUNT_OPEN = Statement(sa.select(sa.func.count(turns.c.admitted_at), sa.func.count()).where(*_OPEN))
+_NEXT = Statement(
+    sa.select(turns).where(*_OPEN, turns.c.admitted_at.is_(None)).order_by(turns.c.id).limit(1).with_for_update()
 )
-_NEXT = sa.select(turns).where(*_OPEN, turns.c.admitted_at.is_(None)).order_by(turns.c.id).limit(1).with_for_update()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ from outlast.events.signals import feed_topic
 from outlast.events.types import FED
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store import tables
+from outlast.store.statement import Statement
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -122,7 +123,7 @@ class Unit:
         session = self._locked.get(session_id)
         if session is None:
             statement = _LOCK if owner_id is None else _LOCK_OWNED
-            row = self.connection.execute(statement, {"id": session_id, "owner": owner_id}).mappings().first()
+            row = statement.first(self.connection, id=session_id, owner=owner_id)
             if row is None:
                 raise NotFound("There is no such session.", id=session_id)
             session = self._locked[session_id] = LockedSession(dict(row))
@@ -177,7 +178,7 @@ class Unit:
         for session_id, session in self._locked.items():
             if session.changes:
                 values = {"updated_at": self.now_us, **session.changes}
-                self.connection.execute(_update_session(tuple(values)), {"key": session_id, **values})
+                _update_session(tuple(values)).run(self.connection, key=session_id, **values)
         if self._rows:
             self._write_events()
         if self._fed:
@@ -189,51 +190,34 @@ class Unit:
             columns = tuple(list(column) for column in zip(*self._rows, strict=True))
             self.connection.exec_driver_sql(_UNNEST_EVENTS, columns)
         else:
-            self.connection.exec_driver_sql(_insert_events(self.connection.dialect), self._rows)
+            _INSERT_EVENTS.write(self.connection, self._rows)
 
     def _feed(self) -> None:
         """Last of all: an owner's feed is numbered in the order of commits, so others wait from here to the commit."""
         for owner_id in sorted({row[0] for row in self._fed}):
             self.lock_owner(owner_id, OwnerLock.FEED)
             self.signal(feed_topic(owner_id))
-        self.connection.exec_driver_sql(_insert_feed(self.connection.dialect), self._fed)
+        _INSERT_FEED.write(self.connection, self._fed)
 
 
-_LOCK = (
+_BY_ID = (
     sa.select(tables.sessions)
     .where(tables.sessions.c.id == sa.bindparam("id"), tables.sessions.c.deleted_at.is_(None))
     .with_for_update()
 )
-_LOCK_OWNED = _LOCK.where(tables.sessions.c.owner_id == sa.bindparam("owner"))
+_LOCK = Statement(_BY_ID)
+_LOCK_OWNED = Statement(_BY_ID.where(tables.sessions.c.owner_id == sa.bindparam("owner")))
 _LOCK_OWNER = sa.text("SELECT pg_advisory_xact_lock(CAST(:what AS integer), CAST(:owner AS integer))")
-_FEED_COLUMNS = ("owner_id", "session_id", "event", "type", "at")
 _EVENT_COLUMNS = ("session_id", "number", "type", "at", "turn_id", "task_id", "data")
-
-
+_INSERT_EVENTS = Statement(sa.insert(tables.events).inline(), _EVENT_COLUMNS)
+_INSERT_FEED = Statement(sa.insert(tables.feed).inline(), ("owner_id", "session_id", "event", "type", "at"))
 _UNNEST_EVENTS = (
     f"INSERT INTO events ({', '.join(_EVENT_COLUMNS)}) SELECT * FROM "
     "unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])"
 )
 
 
-@lru_cache(maxsize=8)
-def _insert_events(dialect: sa.Dialect) -> str:
-    """The statement in the driver's own words, for rows in the order of the columns: events come by the thousand."""
-    return _insert(tables.events, _EVENT_COLUMNS, dialect)
-
-
-@lru_cache(maxsize=8)
-def _insert_feed(dialect: sa.Dialect) -> str:
-    return _insert(tables.feed, _FEED_COLUMNS, dialect)
-
-
-def _insert(table: sa.Table, columns: tuple[str, ...], dialect: sa.Dialect) -> str:
-    compiled: Any = sa.insert(table).inline().compile(dialect=dialect, column_keys=columns)
-    assert tuple(compiled.positiontup) == columns
-    return str(compiled)
-
-
 @cache
-def _update_session(names: tuple[str, ...]) -> sa.Update:
+def _update_session(names: tuple[str, ...]) -> Statement:
     update = sa.update(tables.sessions).where(tables.sessions.c.id == sa.bindparam("key"))
-    return update.values({name: sa.bindparam(name) for name in names})
+    return Statement(update.values({name: sa.bindparam(name) for name in names}))

@@ -78,7 +78,7 @@ class Tasks:
         return Page(shown, shown[-1].id if len(found) > most else None)
 
     async def get(self, task_id: TaskId | str) -> Task:
-        task = await self.database.read(lambda connection: tasks.get(connection, TaskId(task_id)))
+        task = await self.database.glance(lambda connection: tasks.get(connection, TaskId(task_id)))
         if task is None or task.owner_id != self.owner_id:
             raise NotFound("There is no such task.", id=task_id)
         return task

@@ -144,7 +144,7 @@ class ParkedCalls:
             return
         task_id = owned.task_id
         try:
-            task = await persistently(lambda: self._database.read(lambda connection: tasks.get(connection, task_id)))
+            task = await persistently(lambda: self._database.glance(lambda connection: tasks.get(connection, task_id)))
         except StoreUnavailable:
             return  # closed: what still runs is told to stop by that
         if task is None or not task.is_run_by(owned.attempt) or task.cancel_requested_at is not None:

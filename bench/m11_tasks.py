@@ -1,0 +1,167 @@
+"""M11: durable background tasks, end to end: accepted, claimed by a worker, run, their end told.
+
+The work is what becomes of a parked call whose worker died and whose tool may run again: its row is queued and its
+work submitted in one commit, an attempt is claimed in a second, the tool runs, and its end and the event that tells
+of it are a third. Nobody is woken. On PostgreSQL this process accepts, and workers in processes of their own do the
+rest; beside them PgQueuer alone takes and finishes the same number of jobs that do nothing and tell nobody.
+"""
+
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from bench import cluster_app, pgqueuer_worker
+from bench.cluster import ROOT, Cluster, cluster
+from bench.measure import Report, Target, at_once
+from outlast import Outlast, Settings, ids
+from outlast.ids import SessionId, WorkerId
+from outlast.sessions.inbox import Limits
+from outlast.store import opening
+from outlast.store.connection import connect
+from outlast.store.tables import tasks
+from outlast.store.tasks import NewTask, WakePolicy
+from outlast.store.unit import Unit
+from outlast.tasks import service
+from tests.support.postgres import running_postgres
+
+ID = "M11"
+_COUNT = 1_000
+_SESSIONS = 50
+_AT_ONCE = 32
+_ROUNDS = 3
+_DEAD = WorkerId("wrk_dead")
+_OPEN = sa.select(sa.func.count()).select_from(tasks).where(tasks.c.ended_at.is_(None))
+
+
+def run() -> Report:
+    report = Report(
+        ID,
+        f"{_COUNT} background tasks of {_SESSIONS} sessions: accept, claim, run, end",
+        "SQLite file, WAL, full; PostgreSQL with fsync, over a unix socket; everything on the same machine",
+        columns=("where", "tasks/s", "of each round"),
+    )
+    _add(report, "embedded", asyncio.run(_embedded()))
+    for workers in (1, 2):
+        name = f"postgresql_{workers}_worker{'s' if workers > 1 else ''}"
+        _add(report, name, _postgresql(workers))
+        _add(report, f"pgqueuer_{workers}_worker{'s' if workers > 1 else ''}", _pgqueuer(workers))
+    numbers = report.numbers
+    report.targets = [
+        Target("embedded, tasks/s", numbers["embedded_tasks_per_s"], 1_500),
+        Target("PostgreSQL, 1 worker, tasks/s", numbers["postgresql_1_worker_tasks_per_s"], 700),
+        Target("PostgreSQL, 2 workers, tasks/s", numbers["postgresql_2_workers_tasks_per_s"], 1_000),
+    ]
+    return report
+
+
+def _add(report: Report, name: str, rates: list[float]) -> None:
+    rate = statistics.median(rates)
+    report.numbers[f"{name}_tasks_per_s"] = rate
+    report.rows.append((name.replace("_", " "), f"{rate:,.0f}", ", ".join(f"{each:,.0f}" for each in rates)))
+
+
+async def _embedded() -> list[float]:
+    with tempfile.TemporaryDirectory() as folder:
+        async with Outlast(
+            cluster_app.agent(), database=Path(folder) / "m11.db", settings=Settings(log_level="error")
+        ) as outlast:
+            return await _rounds(outlast)
+
+
+def _postgresql(workers: int) -> list[float]:
+    with tempfile.TemporaryDirectory() as folder, cluster(Path(folder), workers=workers, has_api=False) as made:
+        return asyncio.run(_through(made))
+
+
+async def _through(made: Cluster) -> list[float]:
+    settings = Settings(run_work=False, files=str(made.folder / "files"), log_level="error")
+    async with Outlast(cluster_app.agent(), database=made.database, settings=settings) as outlast:
+        return await _rounds(outlast)
+
+
+async def _rounds(outlast: Outlast[Any, Any]) -> list[float]:
+    sessions = [(await outlast.sessions.create()).id for _ in range(_SESSIONS)]
+    await _round(outlast, sessions, _COUNT // 10)  # warm
+    return [await _round(outlast, sessions, _COUNT) for _ in range(_ROUNDS)]
+
+
+async def _round(outlast: Outlast[Any, Any], sessions: list[SessionId], count: int) -> float:
+    async def all_ended() -> bool:
+        return not await outlast.database.read(lambda connection: connection.execute(_OPEN).scalar_one())
+
+    return await _rate(count, lambda at: _accept(outlast, sessions[at % len(sessions)]), all_ended)
+
+
+async def _accept(outlast: Outlast[Any, Any], session_id: SessionId) -> None:
+    def accept(unit: Unit) -> None:
+        new = NewTask(
+            ids.task_id(),
+            title="note",
+            call_id=ids.reference_id(),
+            tool="note",
+            spec={"agent": cluster_app.NAME, "args": {"text": "a river"}},
+            wake=WakePolicy.SILENT,
+            may_run_again=True,
+        )
+        service.orphaned(unit, service.make(unit, session_id, new, worker_id=_DEAD), limits=Limits())
+
+    await outlast.database.transaction(accept, name="accept")
+
+
+def _pgqueuer(workers: int) -> list[float]:
+    with ExitStack() as stack:
+        server = stack.enter_context(running_postgres(is_durable=True))
+        url = stack.enter_context(server.new_database())
+        asyncio.run(pgqueuer_worker.install(url))
+        for _ in range(workers):
+            stack.callback(_end, subprocess.Popen([sys.executable, "-m", "bench.pgqueuer_worker", url], cwd=ROOT))
+        return asyncio.run(_jobs(url))
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    process.wait()
+
+
+async def _jobs(url: str) -> list[float]:
+    async with AsyncExitStack() as stack:
+        drivers: list[Any] = []
+        for _ in range(10):
+            connection = await connect(opening.parse(url), name="bench", when_closed=lambda: None)
+            stack.push_async_callback(connection.close)
+            drivers.append(pgqueuer_worker.queries(connection))
+
+        async def enqueue(at: int) -> None:
+            await drivers[at % len(drivers)].enqueue([pgqueuer_worker.ENTRYPOINT], [b"a river"], [0])
+
+        async def all_ended() -> bool:
+            return not await drivers[0].queue_size()
+
+        await _rate(_COUNT // 10, enqueue, all_ended)
+        return [await _rate(_COUNT, enqueue, all_ended) for _ in range(_ROUNDS)]
+
+
+async def _rate(
+    count: int, accept: Callable[[int], Awaitable[None]], all_ended: Callable[[], Awaitable[bool]]
+) -> float:
+    """So many a second, from the first that is accepted to the last that has ended."""
+    following = iter(range(count))
+
+    async def some(_: int) -> None:
+        for at in following:
+            await accept(at)
+
+    began = time.perf_counter()
+    await at_once(_AT_ONCE, some)
+    while not await all_ended():  # noqa: ASYNC110 - it ends in other processes
+        await asyncio.sleep(0.01)
+    return count / (time.perf_counter() - began)
