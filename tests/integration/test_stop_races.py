@@ -13,7 +13,8 @@ from pydantic_ai.models import ModelRequestContext
 
 from outlast import Session
 from outlast.events.signals import RECHECK_SECONDS
-from outlast.store.database import Database, Moment
+from outlast.store import opening
+from outlast.store.database import CommitWatcher, Database, Moment
 from outlast.testing import ScriptedModel, call, error, gate, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, event_types, events_of, wait_for_event
@@ -48,11 +49,11 @@ class HeldNotice:
     """After `begin`, an attempt that looks whether it must stop waits until `release`."""
 
     def __init__(self, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._read = database.read
+        self._read = database.glance
         self._place = Checkpoint()
         self._is_holding = False
         self._has_looked = asyncio.Event()
-        monkeypatch.setattr(database, "read", self._look)
+        monkeypatch.setattr(database, "glance", self._look)
 
     async def _look(self, fn: Any) -> Any:
         current = asyncio.current_task()
@@ -73,6 +74,18 @@ class HeldNotice:
         self._place.open()
         await self._has_looked.wait()
         await turns_of_the_loop()
+
+
+def watch_from_the_start(monkeypatch: pytest.MonkeyPatch, watcher: CommitWatcher) -> None:
+    """The next database tells of its commits from the first one on: what it finds is claimed while it is opened."""
+    opened = opening.open_sqlite
+
+    async def watched(*args: Any, **options: Any) -> Any:
+        database = await opened(*args, **options)
+        database.watcher = watcher
+        return database
+
+    monkeypatch.setattr(opening, "open_sqlite", watched)
 
 
 async def turns_of_the_loop() -> None:
@@ -189,7 +202,7 @@ async def test_log_and_history_agree_when_stop_meets_a_response_that_is_dropped(
     assert types.count("part.started") == types.count("part.ended")
 
 
-async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path) -> None:
+async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P6: a stop whose signal came before anybody listened is found when the attempt begins."""
     answering, claim, hold = Checkpoint(), HeldCommit("claim"), threading.Event()
 
@@ -205,8 +218,8 @@ async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path) -
         await answering.reached()
 
     claim.arm()
+    watch_from_the_start(monkeypatch, watch)
     async with runtime([[gate(Checkpoint()), "Done."]]) as outlast:
-        outlast.database.watcher = watch
         await claim.held()
         session = await outlast.sessions.get(session.id)
         stopping = asyncio.create_task(session.stop())

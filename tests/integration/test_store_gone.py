@@ -89,7 +89,7 @@ async def test_a_stop_is_heard_after_the_database_could_not_be_read(
         session = await outlast.sessions.create()
         sent = await session.send("hello")
         await answering.reached()
-        read, failures = outlast.database.read, iter(range(3))
+        read, failures = outlast.database.glance, iter(range(3))
 
         async def broken(fn: Callable[[sa.Connection], Any]) -> Any:
             if next(failures, None) is not None:
@@ -97,7 +97,7 @@ async def test_a_stop_is_heard_after_the_database_could_not_be_read(
             can_read_again.set()
             return await read(fn)
 
-        monkeypatch.setattr(outlast.database, "read", broken)
+        monkeypatch.setattr(outlast.database, "glance", broken)
         await outlast.database.transaction(
             lambda unit: turn.request_stop(unit, session.id, owner_id="local", limits=turn.TurnLimits()), name="hold"
         )
@@ -208,14 +208,14 @@ async def test_a_cancel_is_heard_after_the_database_could_not_be_read(
     async with Runtime(tmp_path / "app.db")(asks(), tools=[survey], budget=BUDGET) as outlast:
         session, task = await parked_session(outlast)
         await (await session.send("Never mind.")).outcome(wait=30)
-        read, failures = outlast.database.read, iter(range(3))
+        read, failures = outlast.database.glance, iter(range(3))
 
         async def broken(fn: Callable[[sa.Connection], Any]) -> Any:
             if next(failures, None) is not None:
                 raise StoreUnavailable("for a moment")
             return await read(fn)
 
-        monkeypatch.setattr(outlast.database, "read", broken)
+        monkeypatch.setattr(outlast.database, "glance", broken)
         await outlast.database.transaction(
             lambda unit: service.request_cancel(unit, task.id, owner_id="local", limits=Limits()), name="cancel"
         )
