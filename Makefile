@@ -77,6 +77,9 @@ chaos: $(STAMP) ## kill real processes and look for lost or repeated work
 	@$(BIN)/python -m chaos
 	@$(BIN)/python -m chaos.cluster
 
+chaos-deploy: $(STAMP) ## replace a version by the next one under load, and look for losses
+	@$(BIN)/python -m chaos.deploy
+
 fuzz: $(STAMP) ## send ten thousand generated requests to a server
 	@$(BIN)/python -m fuzz --cases 10000 --report fuzz/result.json
 

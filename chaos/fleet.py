@@ -66,9 +66,9 @@ class Fleet:
         own = {key: value for key, value in os.environ.items() if not key.startswith("OUTLAST_")}
         self._environment = {**own, "OUTLAST_LOG_LEVEL": "warning", "PYTHONPATH": str(ROOT), **environment}
 
-    async def api(self, name: str, app: str) -> Member:
-        """A server that runs no work, on a free port; it can be reached when this returns."""
-        member = await self._start(name, "serve", app, "--no-worker", "--port", "0", says="Outlast serves")
+    async def api(self, name: str, app: str, *, port: int = 0) -> Member:
+        """A server that runs no work, on a free port unless told; it can be reached when this returns."""
+        member = await self._start(name, "serve", app, "--no-worker", "--port", str(port), says="Outlast serves")
         [path] = member.folder.glob("*.server.json")
         found = Member(name, member.process, member.folder, ServerFile(path).read())
         self.members[self.members.index(member)] = found

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-MAY_RUN_AGAIN = frozenset({"again", "look", "scan"})
-OUTLASTS_ITS_BUDGET = frozenset({"survey", "scan", "vigil"})
+MAY_RUN_AGAIN = frozenset({"again", "look", "scan", "guard", "patrol"})
+OUTLASTS_ITS_BUDGET = frozenset({"survey", "scan", "vigil", "patrol"})
 CHECK = "check_background"
 """The control tool; plans say `check` (wait for the newest tasks), `list` and `quit` (cancel the newest)."""
 
