@@ -22,20 +22,36 @@ _SHUNNED_SECONDS = 3.0
 
 
 class Line:
-    """The API processes of the cluster as a load balancer shows them: who did not answer is left out for a while."""
+    """The API processes of the cluster as a load balancer shows them: who did not answer is left out for a while.
 
-    def __init__(self, ports: Sequence[int], token: str, chance: random.Random) -> None:
-        self.clients = [Client(f"http://127.0.0.1:{port}", token, patience=_PATIENCE) for port in ports]
+    For each owner there is a token. A session belongs to one of them, and is asked for with that one's.
+    """
+
+    def __init__(self, ports: Sequence[int], tokens: Sequence[str], chance: random.Random) -> None:
+        self._clients = [
+            [Client(f"http://127.0.0.1:{port}", token, patience=_PATIENCE) for token in tokens] for port in ports
+        ]
         self.troubles: Counter[str] = Counter()
         self._chance = chance
         self._shunned_until = [0.0] * len(ports)
+        self._owner_of: dict[str, int] = {}
         self._handles: dict[tuple[str, int], Session] = {}
 
+    def client(self, session_id: str, at: int) -> Client:
+        """At one of the processes, as the owner of a session."""
+        return self._clients[at][self._owner_of[session_id]]
+
+    async def ready(self) -> None:
+        """Somebody answers."""
+        await self.ask(lambda at: self._clients[at][0].sessions.list(limit=1))
+
     async def create(self, key: str) -> Session:
-        """A new session, asked for until somebody answers."""
+        """A new session of any owner, asked for until somebody answers."""
+        owner = self._chance.randrange(len(self._clients[0]))
 
         async def create(at: int) -> Session:
-            session = await self.clients[at].sessions.create(idempotency_key=key)
+            session = await self._clients[at][owner].sessions.create(idempotency_key=key)
+            self._owner_of[session.id] = owner
             self._handles[session.id, at] = session
             return session
 
@@ -45,11 +61,11 @@ class Line:
         """A handle on a session at one of the processes; looked up once."""
         found = self._handles.get((session_id, at))
         if found is None:
-            found = self._handles[session_id, at] = await self.clients[at].sessions.get(session_id)
+            found = self._handles[session_id, at] = await self.client(session_id, at).sessions.get(session_id)
         return found
 
     def forget(self, session_id: str) -> None:
-        for at in range(len(self.clients)):
+        for at in range(len(self._clients)):
             self._handles.pop((session_id, at), None)
 
     async def ask(self, do: Callable[[int], Awaitable[T]]) -> T:
@@ -73,7 +89,7 @@ class Line:
     def choose(self, *, former: int | None = None) -> int:
         """One that is not known to be away, and not the former one, if there is a choice."""
         now = time.monotonic()
-        every = range(len(self.clients))
+        every = range(len(self._clients))
         here = [at for at in every if self._shunned_until[at] <= now] or list(every)
         return self._chance.choice([at for at in here if at != former] or here)
 
@@ -84,5 +100,6 @@ class Line:
             self._shunned_until[at] = time.monotonic() + _SHUNNED_SECONDS
 
     async def close(self) -> None:
-        for each in self.clients:
-            await each.close()
+        for clients in self._clients:
+            for each in clients:
+                await each.close()

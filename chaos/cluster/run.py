@@ -27,11 +27,11 @@ from chaos.cluster.line import Line
 from chaos.cluster.postgres import ClusterDatabase
 from chaos.cluster.reading import Readers
 from chaos.cluster.talker import Crowd, Pace, Talker
-from outlast.runtime import LOCAL_OWNER
 from tests.support.postgres import Installation, postgres_version
 
 _WORKERS = 3
 _APIS = 2
+_OWNERS = 12
 _SETTLE = 120.0
 _LATE_READERS = 100
 _NOTES = ("deaths", "freezes", "outages", "names", "record")
@@ -70,11 +70,13 @@ class Run:
         prepare()
         await self._database.create()
         async with make_runtime(self._folder, self._database.url, 0) as outlast:
-            _, token = await outlast.keys.make(LOCAL_OWNER, "chaos")
+            made = [await outlast.keys.make(f"owner {at}", "chaos") for at in range(_OWNERS)]
         members = [Member(f"worker {at}", None) for at in range(_WORKERS)]
         members += [Member(f"api {at}", _free_port()) for at in range(_APIS)]
         crew = Crew(self._folder, self._database.url, members)
-        line = Line([each.port for each in members if each.port is not None], token, self._chance("line"))
+        line = Line(
+            [each.port for each in members if each.port is not None], [token for _, token in made], self._chance("line")
+        )
         readers = Readers(line, self._chance("readers"), self._folder / "readers.jsonl")
         try:
             await crew.start()
@@ -89,7 +91,7 @@ class Run:
         return self._report(await _judged(self._folder), time.monotonic() - began)
 
     async def _loaded(self, crew: Crew, line: Line, readers: Readers) -> None:
-        await line.ask(lambda at: line.clients[at].sessions.list(limit=1))
+        await line.ready()
         await self._until(lambda: self._database.has_workers(_WORKERS))
         record, pace = Record(self._folder / "record.jsonl"), Pace(self._load.rate)
 
@@ -187,7 +189,7 @@ class Run:
                 "cores": os.cpu_count(),
                 "load_average": _spread(sorted(self._busy)),
             },
-            "cluster": {"workers": _WORKERS, "apis": _APIS},
+            "cluster": {"workers": _WORKERS, "apis": _APIS, "owners": _OWNERS},
             "examples": faults[:20],
             "seconds": round(seconds, 1),
             "versions": {

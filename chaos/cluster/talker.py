@@ -18,7 +18,7 @@ from outlast.errors import OutlastError
 T = TypeVar("T")
 Mode = Literal["steer", "queue", "interrupt"]
 
-_FLOWS = ("alone",) * 12 + ("steer", "queue", "interrupt", "stop", "stop+resume", "many", "cancel", "cancel")
+_FLOWS = ("alone",) * 18 + ("steer", "queue", "interrupt", "stop", "stop+resume", "many", "cancel", "cancel")
 _PLANS = (
     *("",) * 8,
     *("note",) * 5,
@@ -98,6 +98,7 @@ class Talker:
 
     async def _flow(self) -> None:
         flow = self.chance.choice(_FLOWS)
+        self.reader.idle.clear()  # until a turn has ended after this
         await self.send("steer", ["vigil"] if flow == "cancel" else self._steps())
         if flow not in ("alone", "many"):
             await _within(2.0, self.reader.running)
@@ -117,16 +118,17 @@ class Talker:
                     await self._do_once("resume", _resume)
             case _:
                 await self._pass(0.3)
-        await _within(self.chance.choice((0.1, 2.0, 6.0)), self.reader.idle)
+        await _within(self.chance.choice((0.3, 6.0, 6.0)), self.reader.idle)
 
     async def _cancel(self) -> None:
         """Cancel something that runs in the background, if anything does by now."""
         await _within(3.0, self.reader.parked)
         if self.reader.open_tasks:
             task_id = self.chance.choice(sorted(self.reader.open_tasks))
+            session_id = self.reader.session_id
 
             async def cancel(at: int) -> str:
-                return (await self.line.clients[at].tasks.cancel(task_id, wait=2.0)).state
+                return (await self.line.client(session_id, at).tasks.cancel(task_id, wait=2.0)).state
 
             await self._note("cancel", self.line.ask(cancel), token=task_id)
 
