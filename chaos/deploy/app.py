@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelMessage
 
+from chaos.deploy.names import AGENT, DATABASE, FOLDER, GATE, KEPT, RENAMED, VERSION
 from chaos.ledger import Ledger
 from chaos.plan import Moment
 from chaos.script import Effects, Script, make_agent
@@ -18,12 +19,6 @@ from outlast import Outlast, hints
 from outlast.testing import ScriptedModel, Step
 from outlast.testing.step import Call
 
-DATABASE, FOLDER, VERSION, AGENT = "DEPLOY_DATABASE", "DEPLOY_FOLDER", "DEPLOY_VERSION", "DEPLOY_AGENT"
-KEPT, REMOVED = "chaos", "sea"
-RENAMED = {"note": "jot", "guard": "sentry", "patrol": "round"}
-"""What tools of the old version are called in the new one."""
-
-GATE = "open"
 _DRAIN = timedelta(seconds=2)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos import evidence
-from chaos.deploy.app import KEPT, REMOVED, RENAMED
+from chaos.deploy.names import KEPT, REMOVED, RENAMED
 from chaos.evidence import Evidence, SessionRows
 from chaos.judge import KINDS, Fault, judge, seen
 from chaos.tellings import UNKNOWN

@@ -21,7 +21,7 @@ from typing import Any
 from chaos import ledger
 from chaos.client import Record
 from chaos.cluster.postgres import ClusterDatabase
-from chaos.deploy import app
+from chaos.deploy import names
 from chaos.deploy.clients import Balancer, Readers, Talker
 from chaos.deploy.judge import ALL_KINDS
 from chaos.deploy.version import REVISION, next_release
@@ -91,10 +91,10 @@ class Run:
         package = next_release(self._folder / "next")
         await self._database.create()
         async with AsyncExitStack() as stack:
-            old = await stack.enter_async_context(self._fleet("old", app.KEPT))
-            removed = await stack.enter_async_context(self._fleet("old", app.REMOVED))
-            new = await stack.enter_async_context(self._fleet("new", app.KEPT, package))
-            again = await stack.enter_async_context(self._fleet("old", app.REMOVED, package, folder="again"))
+            old = await stack.enter_async_context(self._fleet("old", names.KEPT))
+            removed = await stack.enter_async_context(self._fleet("old", names.REMOVED))
+            new = await stack.enter_async_context(self._fleet("new", names.KEPT, package))
+            again = await stack.enter_async_context(self._fleet("old", names.REMOVED, package, folder="again"))
             await self._roll(stack, old, removed, new, again)
         self._keep_logs()
         await self._database.copy(self._folder / "outlast.db")
@@ -105,10 +105,10 @@ class Run:
         place = self._folder / (folder or f"{version}-{agent}")
         place.mkdir()
         environment = {
-            app.DATABASE: self._database.url,
-            app.FOLDER: str(self._folder),
-            app.VERSION: version,
-            app.AGENT: agent,
+            names.DATABASE: self._database.url,
+            names.FOLDER: str(self._folder),
+            names.VERSION: version,
+            names.AGENT: agent,
             "PYTHONPATH": os.pathsep.join([*(() if package is None else (str(package),)), str(ROOT)]),
         }
         return Fleet(place, environment)
@@ -154,7 +154,7 @@ class Run:
         )
         for each in leaving:
             await self._send_away(old if each in old.members else removed, each)
-        self._say(f"the old version is gone; {app.REMOVED} has no worker any more")
+        self._say(f"the old version is gone; {names.REMOVED} has no worker any more")
         late = Talker(talks, readers, record, self._chance("late"), "late", pause=0)
         for session_id in waiting[:2]:
             await late.say(session_id, ["look"])
@@ -162,8 +162,8 @@ class Run:
         await self._over(talkers)
         await self._until(self._kept_is_settled)
         await self._note_waits(reads.clients[1])
-        self._say(f"everything else has ended; {app.REMOVED} comes back")
-        (self._folder / app.GATE).touch()
+        self._say(f"everything else has ended; {names.REMOVED} comes back")
+        (self._folder / names.GATE).touch()
         await again.worker("worker of the agent that came back", APP)
         await self._until(self._database.is_settled)
         await self._caught_up(readers)
@@ -175,8 +175,7 @@ class Run:
             Talker(talks, readers, record, self._chance(f"talker {at}"), str(at), pause=self._load.pause)
             for at in range(self._load.clients)
         ]
-        names = [f"talker {at}" for at in range(self._load.clients)]
-        self._talking = [asyncio.create_task(each.run(), name=name) for each, name in zip(talkers, names, strict=True)]
+        self._talking = [asyncio.create_task(each.run(), name=f"talker {at}") for at, each in enumerate(talkers)]
         stack.push_async_callback(self._hush)
         return talkers
 
@@ -201,7 +200,7 @@ class Run:
         return len(begun) >= self._load.witnesses * 6
 
     async def _kept_is_settled(self) -> bool:
-        return await self._database.open_of(app.KEPT) == 0
+        return await self._database.open_of(names.KEPT) == 0
 
     async def _migrate(self, old: Fleet, new: Fleet) -> None:
         began = time.monotonic()
@@ -225,7 +224,7 @@ class Run:
 
     async def _note_waits(self, client: Client) -> None:
         """What a user of the new version is told of the sessions whose agent nobody has."""
-        for session_id, turn_id in await self._database.waiting_for(app.REMOVED):
+        for session_id, turn_id in await self._database.waiting_for(names.REMOVED):
             session = await client.sessions.get(session_id)
             outcome = await session.turn(turn_id).outcome(wait=0)
             self._note(

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from chaos.deploy.app import KEPT, REMOVED
 from chaos.deploy.judge import NOT_THERE, exit_faults, rename_faults, wait_faults
+from chaos.deploy.names import KEPT, REMOVED
 from chaos.evidence import Evidence, LogEvent, SessionRows
 from chaos.ledger import Entry
 from chaos.tellings import UNKNOWN
