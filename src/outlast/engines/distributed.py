@@ -13,6 +13,7 @@ from outlast.engines.taker import JobTaker, Later
 from outlast.errors import StoreUnavailable
 from outlast.ids import TaskId, TurnId, WorkerId, is_task
 from outlast.sessions.delete import Deletions
+from outlast.sessions.history import message_type
 from outlast.sessions.inbox import Limits
 from outlast.store import jobs, workers
 from outlast.store.unit import Unit, Work
@@ -63,6 +64,7 @@ class DistributedEngine(AcceptingEngine):
         self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
 
     async def start(self) -> None:
+        message_type()  # takes a while: not when the turns of a dead worker come, all at once
         await self._presence.start()
         self._sweep.start()
         self._taker.start()
@@ -81,6 +83,8 @@ class DistributedEngine(AcceptingEngine):
         return self._worker.workshop.worker_id
 
     def _room(self) -> tuple[int, int]:
+        if self._sweep.is_settling:
+            return 0, 0  # others may have taken what comes first before all of it is given back
         worker, places = self._worker, self._places
         return places.turns - worker.running_turns, places.tasks - worker.running_tasks
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TypeVar
 
 import structlog
 
 from outlast.engines.presence import FROZEN_SECONDS
 from outlast.errors import StoreUnavailable
-from outlast.ids import TaskId, TurnId, WorkerId
+from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.sessions import turn
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
@@ -75,6 +76,8 @@ class Sweep:
         self._judge = Judge()
         self._tidied_at = float("-inf")
         self._running: asyncio.Task[None] | None = None
+        self.is_settling = False
+        """What a dead worker left is being given to others: whoever does that should do nothing else."""
 
     def start(self) -> None:
         self._running = asyncio.create_task(self._run(), name="sweep")
@@ -136,35 +139,40 @@ class Sweep:
     async def _settle(self) -> None:
         """A few at a time: nobody waits for the whole, and who dies in between leaves the rest. Turns come first."""
         left = await self._database.read(workers.left)
-        for some in _portions(left.turns):
-            await self._database.transaction(lambda unit, ids=some: _give_back(unit, ids), name="give_back")
-        for some in _portions(left.tasks):
-            await self._database.transaction(lambda unit, ids=some: self._orphaned(unit, ids), name="orphaned")
+        self.is_settling = True
+        try:
+            for some in _portions(left.turns):
+                await self._database.transaction(lambda unit, some=some: _give_back(unit, some), name="give_back")
+            for some in _portions(left.tasks):
+                await self._database.transaction(lambda unit, some=some: self._orphaned(unit, some), name="orphaned")
+        finally:
+            self.is_settling = False
 
-    def _orphaned(self, unit: Unit, task_ids: Sequence[TaskId]) -> None:
-        _lock_sessions(unit, [tasks.get(unit.connection, each) for each in task_ids])
-        for task_id in task_ids:
+    def _orphaned(self, unit: Unit, left: Mapping[TaskId, SessionId]) -> None:
+        _lock_sessions(unit, left.values())
+        for task_id in left:
             task = tasks.get(unit.connection, task_id)
             if task is not None and task.state is TaskState.RUNNING and _is_left(unit, task):
                 service.orphaned(unit, task, limits=self._limits)
 
 
-def _give_back(unit: Unit, turn_ids: Sequence[TurnId]) -> None:
-    _lock_sessions(unit, [turns.get(unit.connection, each) for each in turn_ids])
-    for turn_id in turn_ids:
+def _give_back(unit: Unit, left: Mapping[TurnId, SessionId]) -> None:
+    _lock_sessions(unit, left.values())
+    for turn_id in left:
         row = turns.get(unit.connection, turn_id)
         if row is not None and row.state is TurnState.RUNNING and _is_left(unit, row):
             turn.requeue(unit, row, has_crashed=True)
 
 
-def _portions(ids: Sequence[IdT]) -> Iterator[Sequence[IdT]]:
-    for start in range(0, len(ids), _TOGETHER):
-        yield ids[start : start + _TOGETHER]
+def _portions(left: Mapping[IdT, SessionId]) -> Iterator[Mapping[IdT, SessionId]]:
+    ids = iter(left)
+    while some := list(islice(ids, _TOGETHER)):
+        yield {each: left[each] for each in some}
 
 
-def _lock_sessions(unit: Unit, found: Sequence[TurnRow | Task | None]) -> None:
+def _lock_sessions(unit: Unit, session_ids: Iterable[SessionId]) -> None:
     """All of them before anything else, in an order that all keep: two sweeps never wait for each other in a ring."""
-    for session_id in sorted({each.session_id for each in found if each is not None}):
+    for session_id in sorted(set(session_ids)):
         unit.try_lock(session_id)
 
 

@@ -112,6 +112,7 @@ class Unit:
         self.now_us = to_microseconds(now)
         self.committed = Committed()
         self._locked: dict[SessionId, LockedSession] = {}
+        self._locked_owners: set[tuple[str, OwnerLock]] = set()
         self._rows: list[tuple[Any, ...]] = []
         self._fed: list[tuple[Any, ...]] = []
 
@@ -144,7 +145,8 @@ class Unit:
 
     def lock_owner(self, owner_id: str, what: OwnerLock) -> None:
         """After the session's lock. Until the commit nobody else decides the same for this owner."""
-        if not self.is_serial:
+        if not self.is_serial and (owner_id, what) not in self._locked_owners:
+            self._locked_owners.add((owner_id, what))
             # Two owners may share a number: then they wait for each other, and nothing else happens.
             owner = zlib.crc32(owner_id.encode()) - 2**31
             self.connection.execute(_LOCK_OWNER, {"what": int(what), "owner": owner})

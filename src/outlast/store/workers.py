@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 import sqlalchemy as sa
 
-from outlast.ids import TaskId, TurnId, WorkerId
+from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store import jobs, pauses
 from outlast.store.tables import sessions, tasks, turns, workers
 from outlast.store.tasks import TaskState
@@ -34,10 +35,10 @@ class Roll:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What nobody runs any more."""
+    """What nobody runs any more, and the sessions it belongs to."""
 
-    turns: list[TurnId]
-    tasks: list[TaskId]
+    turns: dict[TurnId, SessionId]
+    tasks: dict[TaskId, SessionId]
 
 
 def lock_key(worker_id: WorkerId) -> int:
@@ -69,9 +70,7 @@ def remove(unit: Unit, worker_id: WorkerId, *, seen_at: int | None = None) -> bo
 
 def left(connection: sa.Connection) -> Left:
     """What runs under the name of a worker that is not there."""
-    found_turns = connection.execute(_LEFT_TURNS).scalars()
-    found_tasks = connection.execute(_LEFT_TASKS).scalars()
-    return Left([TurnId(each) for each in found_turns], [TaskId(each) for each in found_tasks])
+    return _left(connection, _LEFT_TURNS, _LEFT_TASKS)
 
 
 def forgotten(connection: sa.Connection) -> Left:
@@ -80,10 +79,16 @@ def forgotten(connection: sa.Connection) -> Left:
     In a pause that is as it should be: the end of the pause makes new jobs.
     """
     if pauses.find(connection) is not None:
-        return Left([], [])
-    found_turns = connection.execute(_FORGOTTEN_TURNS).scalars()
-    found_tasks = connection.execute(_FORGOTTEN_TASKS).scalars()
-    return Left([TurnId(each) for each in found_turns], [TaskId(each) for each in found_tasks])
+        return Left({}, {})
+    return _left(connection, _FORGOTTEN_TURNS, _FORGOTTEN_TASKS)
+
+
+def _left(connection: sa.Connection, of_turns: sa.Select[Any, Any], of_tasks: sa.Select[Any, Any]) -> Left:
+    found_turns, found_tasks = connection.execute(of_turns), connection.execute(of_tasks)
+    return Left(
+        {TurnId(row.id): SessionId(row.session_id) for row in found_turns},
+        {TaskId(row.id): SessionId(row.session_id) for row in found_tasks},
+    )
 
 
 _ROLL = sa.text(
@@ -110,19 +115,19 @@ def _has_no_job(table: sa.Table) -> sa.ColumnElement[bool]:
     return sa.not_(sa.literal_column(jobs.HAS_JOB.format(id=f"{table.name}.id"), sa.Boolean))
 
 
-_LEFT_TURNS = sa.select(turns.c.id).where(
+_LEFT_TURNS = sa.select(turns.c.id, turns.c.session_id).where(
     turns.c.state == TurnState.RUNNING.value, turns.c.ended_at.is_(None), _nobody_has(turns), _there(turns)
 )
-_LEFT_TASKS = sa.select(tasks.c.id).where(
+_LEFT_TASKS = sa.select(tasks.c.id, tasks.c.session_id).where(
     tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), _nobody_has(tasks), _there(tasks)
 )
-_FORGOTTEN_TURNS = sa.select(turns.c.id).where(
+_FORGOTTEN_TURNS = sa.select(turns.c.id, turns.c.session_id).where(
     turns.c.state == TurnState.QUEUED.value,
     turns.c.ended_at.is_(None),
     turns.c.admitted_at.is_not(None),
     _has_no_job(turns),
     _there(turns),
 )
-_FORGOTTEN_TASKS = sa.select(tasks.c.id).where(
+_FORGOTTEN_TASKS = sa.select(tasks.c.id, tasks.c.session_id).where(
     tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None), _has_no_job(tasks), _there(tasks)
 )
