@@ -15,7 +15,15 @@ from outlast.cli.main import app
 
 APP = "chaos.cluster.app:outlast"
 FOLDER, DATABASE, NUMBER = "CHAOS_FOLDER", "CHAOS_DATABASE", "CHAOS_NUMBER"
-PRELOADED = ("chaos.cluster.process", "chaos.cluster.agent", "outlast.cli.server", "outlast.cli.worker_process")
+PRELOADED = (
+    "chaos.cluster.process",
+    "chaos.cluster.agent",
+    "outlast.cli.server",
+    "outlast.cli.worker_process",
+    "outlast.engines.distributed",
+    "outlast.store.opening_postgres",
+    "sqlalchemy.dialects.postgresql.asyncpg",
+)
 
 
 @dataclass(frozen=True, slots=True)
