@@ -11,8 +11,8 @@ from pydantic_ai import Agent
 
 from outlast import Outlast, Settings
 from outlast.engines import taker
-from outlast.ids import SessionId, WorkerId
-from outlast.sessions import inbox
+from outlast.ids import SessionId, TurnId, WorkerId
+from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
 from outlast.store.jobs import manager_of
 from outlast.store.unit import Unit, Work
@@ -175,6 +175,29 @@ async def test_what_a_dead_worker_took_and_did_not_claim_is_taken_by_another(
         )
         async with runtime(postgres_url, tmp_path / "files", ScriptedModel(["Hello."])):
             assert (await turn.outcome(wait=30)).text == "Hello."
+
+
+async def test_all_that_a_dead_worker_left_is_given_back_once(postgres_url: str, tmp_path: Path) -> None:
+    """P5: more than goes into one commit, by two sweeps at once: each turn goes on once, and none waits for a ring."""
+    dead = WorkerId("wrk_dead")
+    async with accepting_only(postgres_url, tmp_path) as outlast:
+        sessions = [await outlast.owned_by(f"owner {at % 5}").create() for at in range(25)]
+        sent = [await each.send("hello") for each in sessions]
+        for each in sent:
+            assert each.turn_id is not None
+            await outlast.database.transaction(
+                lambda unit, turn_id=each.turn_id: turn.claim(unit, TurnId(turn_id), dead), name="claim"
+            )
+        await execute(outlast, "DELETE FROM outlast_pgqueuer")
+        model = ScriptedModel(lambda messages: "Hello.")
+        async with (
+            runtime(postgres_url, tmp_path / "files", model),
+            runtime(postgres_url, tmp_path / "files", model),
+        ):
+            outcomes = await asyncio.gather(*(each.outcome(wait=60) for each in sent))
+        assert {(each.state, each.text) for each in outcomes} == {("completed", "Hello.")}
+        told = await asyncio.gather(*(event_types(each) for each in sessions))
+        assert [types.count("turn.resumed") for types in told] == [1] * 25
 
 
 def accepting_only(url: str, folder: Path) -> Outlast[Any, Any]:
