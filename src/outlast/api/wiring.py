@@ -24,18 +24,19 @@ DECIDED = problems.responses(404, 409)
 STREAM: dict[int | str, dict[str, Any]] = {200: sse.DESCRIBED}
 
 
-def _outlast(request: Request) -> AnyOutlast:
+# What is asked for stands in coroutines although nothing is awaited: FastAPI takes each plain function to a thread.
+async def _outlast(request: Request) -> AnyOutlast:
     return request.app.state.outlast
 
 
 Runtime = Annotated[AnyOutlast, Depends(_outlast)]
 
 
-def _sessions(outlast: Runtime, caller: Caller) -> Sessions:
+async def _sessions(outlast: Runtime, caller: Caller) -> Sessions:
     return outlast.owned_by(caller.owner_id)
 
 
-def _tasks(outlast: Runtime, caller: Caller) -> Tasks:
+async def _tasks(outlast: Runtime, caller: Caller) -> Tasks:
     return outlast.tasks_of(caller.owner_id)
 
 
@@ -50,7 +51,7 @@ async def _session(sessions: OwnSessions, session_id: str) -> Session:
 OwnSession = Annotated[Session, Depends(_session)]
 
 
-def _wait(
+async def _wait(
     outlast: Runtime, wait: Annotated[float, Query(ge=0, description="Seconds; at most 300 are waited.")] = 0
 ) -> float:
     return min(wait, outlast.settings.max_wait.total_seconds())
