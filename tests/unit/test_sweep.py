@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from outlast.engines.sweep import FROZEN_SECONDS, GRACE_SECONDS, LOOK_SECONDS, QUIET_SECONDS, Judge
 from outlast.ids import WorkerId
 from outlast.store.workers import Roll, Sighting
@@ -28,6 +30,15 @@ def test_a_lock_that_is_free_for_the_grace_is_a_death() -> None:
     *before, last = judged(missing_for(GRACE_SECONDS))
     assert last == ["wrk_a"]
     assert not any(before)
+
+
+def test_the_end_of_a_grace_is_looked_for_when_it_comes() -> None:
+    """P4: not up to a look later; and nobody looks more often than that because of one that is dead already."""
+    judge = Judge()
+    assert judge.wait(100.0) == LOOK_SECONDS
+    for at, expected in ((100.0, LOOK_SECONDS), (100.9, 0.1), (100.999, 0.01), (101.5, LOOK_SECONDS)):
+        judge.dead(Roll([seen(is_connected=False)], LONG_UP), at)
+        assert judge.wait(at) == pytest.approx(expected)
 
 
 def test_a_lock_that_comes_back_in_time_is_not() -> None:

@@ -33,6 +33,7 @@ QUIET_SECONDS = 3.0
 """After the database's own start, and after this process itself was away, everybody else looks dead."""
 _LOOKS = 3
 """How often it must have been free, where a busy worker looks seldom: between two looks it may have been held."""
+_NEAR_SECONDS = 0.01
 _TIDY_SECONDS = 5.0
 _TOGETHER = 10
 """How much is given back in one commit: a worker may leave a hundred things, and nobody waits long for a few."""
@@ -57,6 +58,11 @@ class Judge:
         if now < self._quiet_until or roll.uptime_seconds < QUIET_SECONDS:
             return []
         return [each for each in roll.sightings if self._is_dead(each, now)]
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next look: not past the moment at which somebody's grace is over."""
+        left = (since + GRACE_SECONDS - now for since, _ in self._missing.values())
+        return min([LOOK_SECONDS, *(max(each, _NEAR_SECONDS) for each in left if each > 0)])
 
     def _is_dead(self, seen: Sighting, now: float) -> bool:
         if seen.silent_seconds > FROZEN_SECONDS:
@@ -102,7 +108,7 @@ class Sweep:
                 log.info("no sweep without the store", error=str(exc))
             except Exception as exc:
                 log.error("a sweep failed; the next one tries again", exception=error_chain(exc))
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self._judge.wait(time.monotonic()))
 
     async def _look(self) -> None:
         roll = await self._database.read(workers.roll)
