@@ -19,6 +19,7 @@ from bench import (
     m10_idle,
     m11_tasks,
     m12_start,
+    m13_costs,
 )
 from bench.measure import Report
 
@@ -38,6 +39,7 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m10_idle.ID: m10_idle.run,
     m11_tasks.ID: m11_tasks.run,
     m12_start.ID: m12_start.run,
+    m13_costs.ID: m13_costs.run,
 }
 
 # Needs what this project does not install; its module says how.

@@ -1,0 +1,14 @@
+"""The app whose costs are measured: the turn of `turn_work`, on the database that the environment names."""
+
+import os
+
+from bench.turn_work import scripted_agent
+from outlast import Outlast, Settings
+
+DATABASE = "BENCH_DATABASE"
+
+app = Outlast(
+    scripted_agent()[0],
+    database=os.environ.get(DATABASE, "postgresql:///outlast"),
+    settings=Settings(max_turns_per_owner=64, max_requests_per_minute=1_000_000),
+)
