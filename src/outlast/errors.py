@@ -98,6 +98,11 @@ class StoreUnavailable(OutlastError):
 
     code = "store_unavailable"
 
+    @property
+    def is_closed(self) -> bool:
+        """This process has closed it, or ends without it: it is not worth waiting for."""
+        return bool(self.details.get("is_closed"))
+
 
 class SchemaMismatch(OutlastError):
     """The database was written by a version this process does not know."""

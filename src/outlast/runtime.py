@@ -230,6 +230,7 @@ class Outlast(Generic[DepsT, OutputT]):
         )
         stack.push_async_callback(self._services.pages.close)
         stack.push_async_callback(engine.close)
+        stack.callback(database.leave, self.settings.drain.total_seconds())
         await engine.start()
         stack.push_async_callback(deletions.close)
         await deletions.start()

@@ -197,7 +197,7 @@ class CallChannel:
             await self._home.database.transaction(write, name="output")
         except StoreUnavailable as exc:
             self._buffer.give_back(chunks)
-            if exc.details.get("is_closed"):
+            if exc.is_closed:
                 self._is_closed = True
                 return False
             log.warning("output waits for the database", call_id=self._call_id, error=str(exc))

@@ -163,6 +163,8 @@ class Worker:
         try:
             await attempt.run()
         except Exception as exc:
+            if isinstance(exc, StoreUnavailable) and exc.is_closed:
+                return False  # whoever opens the database next finds the turn
             log.error(
                 "an attempt ended unexpectedly",
                 turn_id=fence.turn_id,

@@ -224,6 +224,8 @@ class Attempt:
         exc = driving.exception()
         if exc is None or isinstance(exc, AttemptLost):
             return
+        if isinstance(exc, StoreUnavailable) and exc.is_closed:
+            raise exc  # that is no failure of the turn: whoever opens the store next goes on with it
         if isinstance(exc, HandOver):
             await self._hand_over()
         else:

@@ -7,6 +7,7 @@ from typing import Literal, Protocol, TypeVar
 import sqlalchemy as sa
 import structlog
 
+from outlast.clock import monotonic
 from outlast.errors import StoreUnavailable
 from outlast.store.unit import Committed, Outbox, Unit
 from outlast.tools.redact import error_chain
@@ -46,7 +47,27 @@ class Database(Protocol):
         """Say where work and signals go; before the first transaction that has any."""
         ...
 
+    def leave(self, seconds: float) -> None:
+        """This process ends: from then on a store that is away counts as closed, and nobody waits for it."""
+        ...
+
     async def close(self) -> None: ...
+
+
+class Farewell:
+    """Tells those who wait for a store when to stop: whoever opens it next finds what they leave."""
+
+    def __init__(self) -> None:
+        self._until: float | None = None
+
+    def begin(self, seconds: float) -> None:
+        self._until = monotonic() + seconds
+
+    def tell(self, error: BaseException) -> BaseException:
+        """The error of a store, as one that no waiting ends if it is too late for that."""
+        if self._until is not None and monotonic() >= self._until and isinstance(error, StoreUnavailable):
+            error.details = {**error.details, "is_closed": True}
+        return error
 
 
 async def decided(operation: Awaitable[T]) -> T:
@@ -75,7 +96,7 @@ async def persistently(operation: Callable[[], Awaitable[T]]) -> T:
         try:
             return await operation()
         except StoreUnavailable as exc:
-            if exc.details.get("is_closed"):
+            if exc.is_closed:
                 raise
             log.warning("the store is unavailable: waiting for it", error=str(exc), cause=repr(exc.__cause__))
         await asyncio.sleep(wait)

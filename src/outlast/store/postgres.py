@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from outlast.clock import from_microseconds
 from outlast.errors import InvalidInput, StoreUnavailable
-from outlast.store.database import CommitWatcher, decided, hand_on, persistently
+from outlast.store.database import CommitWatcher, Farewell, decided, hand_on, persistently
 from outlast.store.sqlite import translate
 from outlast.store.unit import Outbox, SilentOutbox, Unit
 
@@ -74,6 +74,7 @@ class PostgresDatabase:
         # In place of a question over the wire, which SQLAlchemy puts into a transaction of its own: three round trips.
         self._engine.dialect.do_ping = _is_open
         self._outbox: Outbox = SilentOutbox()
+        self._farewell = Farewell()
         self._is_closed = False
 
     def attach(self, outbox: Outbox) -> None:
@@ -96,8 +97,11 @@ class PostgresDatabase:
                     return await connection.run_sync(fn)
             except FOREIGN as exc:
                 if attempt + 1 == _RETRIES or not (_was_cut(exc) or _STALE_PLAN in _words(exc)):
-                    raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
+                    raise self._farewell.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def leave(self, seconds: float) -> None:
+        self._farewell.begin(seconds)
 
     async def close(self) -> None:
         self._is_closed = True
@@ -111,7 +115,7 @@ class PostgresDatabase:
                 if attempt + 1 < _RETRIES and _may_repeat(exc):
                     await asyncio.sleep(0.01 * 2**attempt)
                     continue
-                raise unavailable(exc)  # noqa: B904 - it has its cause, or is the error itself
+                raise self._farewell.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
             hand_on(self._outbox, unit.committed)
             return result
         raise AssertionError("unreachable: the last attempt returns or raises")

@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 
 from outlast.clock import Clock
 from outlast.errors import StoreUnavailable
-from outlast.store.database import CommitWatcher, hand_on
+from outlast.store.database import CommitWatcher, Farewell, hand_on
 from outlast.store.unit import Outbox, SilentOutbox, Unit
 
 T = TypeVar("T")
@@ -99,6 +99,7 @@ class SqliteDatabase:
         self._reading = threading.local()
         self._read_connections: list[sa.Connection] = []
         self._writer = threading.Thread(target=self._write, name="outlast-write", daemon=True)
+        self._farewell = Farewell()
         self._closed = False
         self._writer.start()
 
@@ -128,6 +129,9 @@ class SqliteDatabase:
             raise StoreUnavailable("The database is closed.", is_closed=True)
         return self._read(fn)
 
+    def leave(self, seconds: float) -> None:
+        self._farewell.begin(seconds)
+
     async def close(self) -> None:
         if self._closed:
             return
@@ -149,7 +153,7 @@ class SqliteDatabase:
                 _raw(connection).execute("BEGIN")
                 return fn(connection)
         except (exc_types.DBAPIError, sqlite3.Error) as exc:
-            raise translate(exc)  # noqa: B904 - it has its cause, or is the error itself
+            raise self._farewell.tell(translate(exc))  # noqa: B904 - it has its cause, or is the error itself
 
     def _write(self) -> None:
         connection: sa.Connection | None = None
@@ -172,7 +176,7 @@ class SqliteDatabase:
                 connection = connection or self._engine.connect()
                 self._commit(connection, batch)
             except BaseException as exc:
-                error = translate(exc)
+                error = self._farewell.tell(translate(exc))
                 for each in batch:
                     each.error = each.error or error
                 connection = _discard(connection)
@@ -209,7 +213,7 @@ class SqliteDatabase:
             job.result = job.fn(unit)
             unit.flush(self._outbox)
         except BaseException as exc:
-            job.error = translate(exc)
+            job.error = self._farewell.tell(translate(exc))
         else:
             job.unit = unit
 

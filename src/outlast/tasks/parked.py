@@ -270,7 +270,7 @@ class ParkedCalls:
                 await self._database.transaction(settle, name="settle")
                 return None
             except StoreUnavailable as exc:
-                if exc.details.get("is_closed"):
+                if exc.is_closed:
                     return log.warning("an end is left to the next start", error=str(exc))
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, 1.0)
