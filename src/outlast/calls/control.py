@@ -1,7 +1,7 @@
 """The model's own tools: look at, wait for and cancel background work, and read long output in pieces."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
@@ -44,32 +44,40 @@ class WithControlTools(WrapperToolset[Any]):
     """The agent's tools and the control tools.
 
     Not two toolsets side by side: pydantic-ai would ask both anew in asyncio tasks of their own before every
-    model request, which costs a turn more than its commits do. The control tools never change within a run.
+    model request, which costs a turn more than its commits do.
     """
 
     control: AbstractToolset[Any]
-    _tools: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]], repr=False)
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await self.wrapped.get_tools(ctx)
-        if not self._tools:
-            self._tools = await self.control.get_tools(ctx)
-        taken = tools.keys() & self._tools.keys()
+        taken = tools.keys() & NAMES
         if taken:
             names = ", ".join(sorted(taken))
             raise UserError(f"A tool of the agent has the name of a control tool: {names}. Give it another name.")
-        return {**tools, **self._tools}
+        return {**tools, **await self.control.get_tools(ctx)}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        toolset = self.control if name in self._tools else self.wrapped
+        toolset = self.control if name in NAMES else self.wrapped
         return await toolset.call_tool(name, tool_args, ctx, tool)
+
+
+class ControlToolset(FunctionToolset[Any]):
+    """Tools that are the same in every run: they are made ready once."""
+
+    _ready: dict[str, ToolsetTool[Any]] | None = None
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        if self._ready is None:
+            self._ready = await super().get_tools(ctx)
+        return self._ready
 
 
 def control_toolset(desk: Desk) -> FunctionToolset[Any]:
     """Built once per worker; each call finds its session by the call that runs."""
-    toolset: FunctionToolset[Any] = FunctionToolset()
+    toolset = ControlToolset()
 
     @toolset.tool_plain
     async def check_background(  # pyright: ignore[reportUnusedFunction]

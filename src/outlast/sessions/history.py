@@ -11,6 +11,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    SystemPromptPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -113,6 +114,10 @@ async def load(database: Database, files: FileStore, session_id: SessionId) -> l
 
 def calls_of(response: ModelResponse) -> list[ToolCallPart]:
     return [part for part in response.parts if isinstance(part, ToolCallPart)]
+
+
+def has_system_prompt(messages: Iterable[ModelMessage]) -> bool:
+    return any(isinstance(part, SystemPromptPart) for message in messages for part in message.parts)
 
 
 def says_nothing(response: ModelResponse) -> bool:

@@ -46,7 +46,7 @@ class AgentHost:
     ) -> None:
         self.agent = agent
         self._deadline = call_deadline
-        self._is_measured = False
+        self.is_measured = False
         self.models = models
         self._deps = deps
         self._entering = asyncio.Lock()
@@ -59,8 +59,8 @@ class AgentHost:
 
     def measure_tools(self, tools: Sequence[ToolDefinition]) -> None:
         """Warn once when what the agent offers to the model is very large."""
-        if not self._is_measured:
-            self._is_measured = True
+        if not self.is_measured:
+            self.is_measured = True
             warn_if_large(tools)
 
     async def declared_tools(self) -> Sequence[ToolDefinition]:

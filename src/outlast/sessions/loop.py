@@ -12,7 +12,6 @@ from typing import Any
 
 import structlog
 from pydantic_ai import Agent
-from pydantic_ai.capabilities import ReinjectSystemPrompt
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import (
     FunctionToolCallEvent,
@@ -40,7 +39,7 @@ from outlast.sessions import failure, history, prompt, turn
 from outlast.sessions.call_log import CallLog
 from outlast.sessions.due import due_at_boundary, due_at_start
 from outlast.sessions.host import AgentHost
-from outlast.sessions.model_hook import ModelHook
+from outlast.sessions.model_hook import ModelHook, around_requests
 from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.response_log import ResponseLog
 from outlast.sessions.resume import OpenCallBook, Recorded
@@ -111,7 +110,7 @@ class TurnRun:
             lambda data: self.log.add(EventType.HISTORY_COMPACTED, data),
             committed,
             self.is_too_long,
-            measure_tools=host.measure_tools,
+            measure_tools=None if host.is_measured else host.measure_tools,
         )
         self.is_too_long = False
         self.partial = None
@@ -124,8 +123,7 @@ class TurnRun:
                     deps=deps,
                     model=model,
                     usage_limits=UsageLimits(request_limit=None),
-                    # A history from elsewhere comes without the agent's own system prompt.
-                    capabilities=[ReinjectSystemPrompt(), self.hook, model_hook],
+                    capabilities=[self.hook, *around_requests(model_hook, model or host.agent.model, given)],
                 ) as running:
                     # With open calls pydantic-ai begins at their response, which is stored already.
                     is_replay = committed is not None or bool(history.open_calls(given))

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai import RunContext, ToolDefinition
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.messages import ModelResponse
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, ReinjectSystemPrompt
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model, ModelRequestContext
 
-from outlast.sessions import compact
+from outlast.sessions import compact, history
 
 _AIM = 2 / 3
 """How far below the limit a compaction goes, so that the shortened history stays the same for a while."""
@@ -25,7 +25,12 @@ class ModelHook(AbstractCapability[Any]):
     committed: ModelResponse | None = None
     is_forced: bool = False
     cut: frozenset[str] = field(default_factory=frozenset[str])
-    measure_tools: Callable[[Sequence[ToolDefinition]], None] = lambda tools: None
+    measure_tools: Callable[[Sequence[ToolDefinition]], None] | None = None
+
+    def is_needed(self, model: object) -> bool:
+        """Whether it may have something to do; of a model that is only named, the window is not known yet."""
+        has_window = self.window is not None or not isinstance(model, Model) or model.context_window is not None
+        return has_window or self.committed is not None or self.is_forced or self.measure_tools is not None
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
@@ -39,7 +44,8 @@ class ModelHook(AbstractCapability[Any]):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        self.measure_tools(request_context.model_request_parameters.function_tools)
+        if self.measure_tools is not None:
+            self.measure_tools(request_context.model_request_parameters.function_tools)
         window = self.window or request_context.model.context_window
         if window is None and not self.is_forced:
             return request_context
@@ -67,3 +73,12 @@ class ModelHook(AbstractCapability[Any]):
                 "reason": "refused_as_too_long" if is_forced else "window",
             }
         )
+
+
+def around_requests(hook: ModelHook, model: object, given: Sequence[ModelMessage]) -> list[AbstractCapability[Any]]:
+    """What a run needs around its requests, and no more: pydantic-ai passes every event through each capability."""
+    needed: list[AbstractCapability[Any]] = [hook] if hook.is_needed(model) else []
+    if given and not history.has_system_prompt(given):
+        # A history from elsewhere comes without the agent's own system prompt.
+        needed.append(ReinjectSystemPrompt())
+    return needed
