@@ -19,3 +19,9 @@ def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Runtime:
     if request.param == "sqlite":
         return Runtime(tmp_path / "outlast.db")
     return Runtime(request.getfixturevalue("ready_postgres_url"), files=str(tmp_path / "files"))
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Runtime:
+    """For what is only true of one process with its file: its clock can be set, and a child can be killed on it."""
+    return Runtime(tmp_path / "outlast.db")

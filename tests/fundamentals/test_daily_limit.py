@@ -18,14 +18,14 @@ DOLLAR = 1_000_000
 AT_A_DOLLAR = Limits(turns=TurnLimits(daily_cost=DOLLAR))
 
 
-async def test_what_turns_use_is_added_up_by_owner(runtime: Runtime) -> None:
+async def test_what_turns_use_is_added_up_by_owner(embedded: Runtime) -> None:
     """H1: each response in the commit that keeps it, with what the provider says it cost."""
     model = PricedModel([call("look"), "Deep.", "Wide."], dollars=0.25)
 
     def look() -> str:
         return "two metres"
 
-    async with runtime(agent=Agent(model, tools=[look]), clock=SetClock()) as outlast:
+    async with embedded(agent=Agent(model, tools=[look]), clock=SetClock()) as outlast:
         outcome = await (await outlast.sessions.create()).ask("How deep?")
         await (await outlast.owned_by("oskar").create()).ask("How wide?")
         local, oskar = await outlast.usage_of("local"), await outlast.usage_of("oskar")
@@ -47,10 +47,10 @@ async def test_a_cost_that_nobody_knows_is_told_as_unknown(runtime: Runtime) -> 
         assert (await session.ask("How wide?")).text == "Wide."
 
 
-async def test_at_the_limit_a_message_is_refused_until_midnight(runtime: Runtime) -> None:
+async def test_at_the_limit_a_message_is_refused_until_midnight(embedded: Runtime) -> None:
     """H2: nothing of it is kept; other owners go on; after midnight it is taken."""
     clock = SetClock()
-    async with runtime(
+    async with embedded(
         PricedModel(["Deep.", "Wide.", "Long."], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR
     ) as outlast:
         session = await outlast.sessions.create()
@@ -70,7 +70,7 @@ async def test_at_the_limit_a_message_is_refused_until_midnight(runtime: Runtime
         assert (await session.ask("How long?")).text == "Long."
 
 
-async def test_a_running_turn_goes_on_to_its_end(runtime: Runtime) -> None:
+async def test_a_running_turn_goes_on_to_its_end(embedded: Runtime) -> None:
     """H2: the stop is for turns that have not begun."""
     here = Checkpoint()
 
@@ -79,7 +79,7 @@ async def test_a_running_turn_goes_on_to_its_end(runtime: Runtime) -> None:
         return "two metres"
 
     model = PricedModel([call("look"), "Deep."], dollars=1.0)
-    async with runtime(agent=Agent(model, tools=[look]), clock=SetClock(), daily_cost_limit=DOLLAR) as outlast:
+    async with embedded(agent=Agent(model, tools=[look]), clock=SetClock(), daily_cost_limit=DOLLAR) as outlast:
         session = await outlast.sessions.create()
         sent = await session.send("How deep?")
         await here.reached()
@@ -90,10 +90,10 @@ async def test_a_running_turn_goes_on_to_its_end(runtime: Runtime) -> None:
         assert (await outlast.usage_of("local")).percent == 200
 
 
-async def test_a_wake_at_the_limit_starts_at_midnight(runtime: Runtime) -> None:
+async def test_a_wake_at_the_limit_starts_at_midnight(embedded: Runtime) -> None:
     """H2: nothing is lost; who looks is told until when it waits."""
     clock = SetClock()
-    async with runtime(PricedModel(["Deep.", "I see."], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR) as outlast:
+    async with embedded(PricedModel(["Deep.", "I see."], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR) as outlast:
         session = await outlast.sessions.create()
         await session.ask("How deep?")
         clock.set(MIDNIGHT - timedelta(seconds=0.3))
@@ -108,24 +108,24 @@ async def test_a_wake_at_the_limit_starts_at_midnight(runtime: Runtime) -> None:
         assert len(await events_of(session, "turn.completed")) == 2
 
 
-async def test_a_wake_waits_for_midnight_also_across_a_restart(runtime: Runtime) -> None:
+async def test_a_wake_waits_for_midnight_also_across_a_restart(embedded: Runtime) -> None:
     """H2, P1: the row says until when; the process that comes next waits on, or starts it if it is time."""
     clock = SetClock()
-    async with runtime(PricedModel(["Deep."], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR) as outlast:
+    async with embedded(PricedModel(["Deep."], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR) as outlast:
         session = await outlast.sessions.create()
         await session.ask("How deep?")
         await wake(outlast, session, "The survey is done.", limits=AT_A_DOLLAR)
-    async with runtime(PricedModel([], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR) as outlast:
+    async with embedded(PricedModel([], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR) as outlast:
         session = await outlast.sessions.get(session.id)
         assert len(await events_of(session, "turn.started")) == 1
     clock.set(MIDNIGHT)
-    async with runtime(PricedModel(["I see."], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR) as outlast:
+    async with embedded(PricedModel(["I see."], dollars=1.0), clock=clock, daily_cost_limit=DOLLAR) as outlast:
         outcome = await (await outlast.sessions.get(session.id)).settled()
         assert outcome is not None
         assert outcome.text == "I see."
 
 
-async def test_a_message_that_waited_in_the_inbox_starts_at_midnight(runtime: Runtime) -> None:
+async def test_a_message_that_waited_in_the_inbox_starts_at_midnight(embedded: Runtime) -> None:
     """H2: it was accepted below the limit, so it is kept; its turn waits for the next day."""
     here, clock = Checkpoint(), SetClock(MIDNIGHT - timedelta(seconds=5))
 
@@ -135,7 +135,7 @@ async def test_a_message_that_waited_in_the_inbox_starts_at_midnight(runtime: Ru
 
     model = PricedModel([call("look"), "Deep.", "Wide."], dollars=0.5)
     agent = Agent(model, tools=[look])
-    async with runtime(agent=agent, clock=clock, daily_cost_limit=DOLLAR) as outlast:
+    async with embedded(agent=agent, clock=clock, daily_cost_limit=DOLLAR) as outlast:
         session = await outlast.sessions.create()
         first = await session.send("How deep?")
         await here.reached()
@@ -150,9 +150,9 @@ async def test_a_message_that_waited_in_the_inbox_starts_at_midnight(runtime: Ru
         assert started.at >= MIDNIGHT
 
 
-async def test_a_turn_that_waits_for_the_next_day_can_be_stopped(runtime: Runtime) -> None:
+async def test_a_turn_that_waits_for_the_next_day_can_be_stopped(embedded: Runtime) -> None:
     """H2, D5: it has not begun, so it ends at once."""
-    async with runtime(PricedModel(["Deep."], dollars=1.0), clock=SetClock(), daily_cost_limit=DOLLAR) as outlast:
+    async with embedded(PricedModel(["Deep."], dollars=1.0), clock=SetClock(), daily_cost_limit=DOLLAR) as outlast:
         session = await outlast.sessions.create()
         await session.ask("How deep?")
         await wake(outlast, session, "The survey is done.", limits=AT_A_DOLLAR)

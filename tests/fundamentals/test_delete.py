@@ -1,9 +1,6 @@
 """Deleting a session: gone at once for everybody, whatever ran in it; then its rows, then its files."""
 
 import asyncio
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from outlast.store.tables import metadata
 from outlast.testing import call, gate, text
 from tests.support.background import BUDGET, ThreadGate, parked
 from tests.support.checkpoint import Checkpoint
-from tests.support.deleting_child import LARGE
+from tests.support.deleting_child import LARGE, delete_until
 from tests.support.runtime import Runtime, scripted, wait_for_event
 
 
@@ -40,7 +37,7 @@ async def rows_of(outlast: Outlast[Any, Any], session_id: str) -> list[str]:
 
 
 def files_of(runtime: Runtime, session_id: str) -> list[Path]:
-    return list(Path(f"{runtime.database}.files").glob(f"{session_id}*"))
+    return list(runtime.files.glob(f"{session_id}*"))
 
 
 async def check_gone(outlast: Outlast[Any, Any], session: Session) -> None:
@@ -245,20 +242,16 @@ async def test_a_thread_that_ends_later_harms_nobody(runtime: Runtime) -> None:
         "commit delete.session before 1",
     ],
 )
-async def test_a_crash_in_the_middle_is_gone_on_from_at_the_next_start(runtime: Runtime, place: str) -> None:
+async def test_a_crash_in_the_middle_is_gone_on_from_at_the_next_start(embedded: Runtime, place: str) -> None:
     """D10, P1: once committed, the session is not there; the next process removes what is left."""
-    command = [sys.executable, "-m", "tests.support.deleting_child", str(runtime.folder), place]
-    done = await asyncio.to_thread(
-        subprocess.run, command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2]
-    )
-    assert done.returncode == -signal.SIGKILL, f"{place} was not reached: {done.stdout}{done.stderr}"
-    async with runtime(scripted()) as outlast:
+    await asyncio.to_thread(delete_until, embedded.folder, place)
+    async with embedded(scripted()) as outlast:
         (left,) = await outlast.sessions.list(archived=None)
         assert left.title == "Other"
         assert len(await left.history()) == 1
         await asyncio.gather(*(each for each in asyncio.all_tasks() if each.get_name().startswith("delete ses_")))
         assert await outlast.database.read(marked) == []
-        assert [path.name for path in files_of(runtime, "ses")] == [left.id]
+        assert [path.name for path in files_of(embedded, "ses")] == [left.id]
         assert (await outlast.sessions.create(external_id="one")).title is None
 
 

@@ -195,11 +195,11 @@ async def test_the_eleventh_waiting_message_is_refused(runtime: Runtime) -> None
         assert not any("one too many" in seen for seen in texts_seen(history))
 
 
-async def test_thirty_messages_a_minute_to_busy_sessions(runtime: Runtime) -> None:
+async def test_thirty_messages_a_minute_to_busy_sessions(embedded: Runtime) -> None:
     """D2: per owner, over all its sessions; the next minute is a new one; other owners do not notice."""
     here, clock = Checkpoint(), ManualClock()
     model = ScriptedModel(lambda _: [gate(here), text("Done.")])
-    async with runtime(model, clock=clock) as outlast:
+    async with embedded(model, clock=clock) as outlast:
         busy = [await outlast.sessions.create() for _ in range(4)]
         for session in busy:
             await session.send("begin")

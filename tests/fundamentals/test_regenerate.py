@@ -163,10 +163,10 @@ async def test_a_stopped_or_failed_answer_can_be_given_anew(runtime: Runtime) ->
 @pytest.mark.parametrize(
     "place", ["commit regenerate after 1", "commit deliver after 1", "commit journal after 1", "commit request after 1"]
 )
-async def test_a_crash_does_not_bring_the_old_answer_back(runtime: Runtime, place: str) -> None:
+async def test_a_crash_does_not_bring_the_old_answer_back(embedded: Runtime, place: str) -> None:
     """P1, P2: from the commit on the message is answered anew, and what was done for that is not done twice."""
-    await asyncio.to_thread(run_until, runtime.folder, place)
-    async with runtime(agent=answering()) as outlast:
+    await asyncio.to_thread(run_until, embedded.folder, place)
+    async with embedded(agent=answering()) as outlast:
         (session,) = await outlast.sessions.list()
         last = await session.settled()
         assert last is not None

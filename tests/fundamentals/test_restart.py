@@ -4,7 +4,6 @@ The crashes are real: a child process is killed with SIGKILL at an exact place, 
 """
 
 import asyncio
-import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +14,7 @@ from pydantic_ai.messages import BinaryContent, UserPromptPart
 
 import outlast as public
 from outlast import Outcome, Session, Verdict
+from outlast.engines import sweep
 from outlast.errors import Conflict, NotFound
 from outlast.testing import ScriptedModel, call, gate, text, texts_seen
 from tests.support.checkpoint import Checkpoint
@@ -29,12 +29,14 @@ UNCERTAIN = "may or may not have taken effect"
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.fixture(params=["sqlite", *(["postgresql"] if "OUTLAST_LONG_TESTS" in os.environ else [])])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    """On PostgreSQL, this process takes over from a worker that is dead; that takes minutes, so only when asked for."""
+@pytest.fixture(params=["sqlite", "postgresql"])
+def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """On PostgreSQL, this process takes over from a worker that is dead; it does not wait to see whether it is."""
     found = World(tmp_path)
     if request.param == "postgresql":
         found.live_on(request.getfixturevalue("ready_postgres_url"))
+        monkeypatch.setattr(sweep, "LOOK_SECONDS", 0.02)
+        monkeypatch.setattr(sweep, "GRACE_SECONDS", 0.0)
     return found
 
 

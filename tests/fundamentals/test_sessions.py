@@ -143,11 +143,11 @@ async def test_an_external_id_names_one_session_of_an_owner(runtime: Runtime) ->
         assert len(await events_of(found, "session.created")) == 1
 
 
-async def test_a_repeated_creation_gives_the_same_session(runtime: Runtime) -> None:
+async def test_a_repeated_creation_gives_the_same_session(embedded: Runtime) -> None:
     """D2: for 24 hours, per owner; the same key for something else is refused and makes nothing."""
     clock = ManualClock()
     said = [ModelRequest(parts=[UserPromptPart(content="x" * 100_000)])]
-    async with runtime(clock=clock) as outlast:
+    async with embedded(clock=clock) as outlast:
         first = await outlast.sessions.create(title="A", history=said, idempotency_key="k")
         again = await outlast.sessions.create(title="A", history=said, idempotency_key="k")
         assert first.id == again.id

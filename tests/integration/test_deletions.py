@@ -1,14 +1,13 @@
 """A deletion that was begun is finished, whoever dies: by a living worker's sweep, without a restart (D10, P1)."""
 
 import asyncio
-import signal
-import sys
 from pathlib import Path
 
 import pytest
 
 from outlast.engines import sweep
 from outlast.store.deleted import marked
+from tests.support.deleting_child import delete_until
 from tests.support.runtime import Runtime
 
 ROOT = Path(__file__).parents[2]
@@ -21,9 +20,7 @@ async def test_a_living_worker_finishes_what_a_dead_process_began(
     place = "commit delete.rows after 1"
     monkeypatch.setattr(sweep, "_TIDY_SECONDS", 0.2)
     async with Runtime(ready_postgres_url, files=str(tmp_path / "files"))(lambda _: "Yes.") as outlast:
-        command = ("-m", "tests.support.deleting_child", str(tmp_path), place, ready_postgres_url)
-        child = await asyncio.create_subprocess_exec(sys.executable, *command, cwd=ROOT)
-        assert await child.wait() == -signal.SIGKILL, f"{place} was not reached"
+        await asyncio.to_thread(delete_until, tmp_path, place, ready_postgres_url)
         async with asyncio.timeout(30):
             while await outlast.database.read(marked):  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.05)

@@ -1,8 +1,7 @@
 """A process that dies under parked calls: real processes, killed with SIGKILL, and what the next one makes of it."""
 
 import signal
-import sys
-from asyncio.subprocess import create_subprocess_exec
+from asyncio import to_thread
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from outlast import Outlast, Session, Task
 from outlast.store import outputs, tables, tasks
 from outlast.store.outputs import HEAD, TAIL, Piece
 from outlast.store.tasks import TaskState
+from tests.support import child
 from tests.support.background import only_task, wakes_seen, woken_turns
 from tests.support.histories import check_history, return_of
 from tests.support.parking_child import LINE, PRINTED, Scene, agent_of
@@ -30,12 +30,9 @@ MOST_GROWTH = 60 * 1024 * 1024
 
 async def run_child(folder: Path, scene: str) -> int:
     """Run it to its end; gives its exit code."""
-    with (folder / "child.log").open("a") as log:
-        process = await create_subprocess_exec(
-            sys.executable, "-m", "tests.support.parking_child", str(folder), scene, stdout=log, stderr=log
-        )
-        code = await process.wait()
-    assert code in (0, KILLED), (folder / "child.log").read_text()
+    log = folder / "child.log"
+    code = await to_thread(child.run, "tests.support.parking_child", str(folder), scene, log=log)
+    assert code in (0, KILLED), log.read_text()
     return code
 
 

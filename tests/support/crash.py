@@ -1,6 +1,6 @@
 """A child process that runs one turn and kills itself with SIGKILL at an exact place.
 
-`python -m tests.support.crash FOLDER SCENARIO PLACE` sends one message (the first time) and runs until the
+`crash(folder, scenario, place)` sends one message (the first time) and runs until the
 session has settled. A place is `tool NAME`, `model N` (in the middle of the Nth response), or
 `commit NAME before|after N`. The same scenario is opened by the test afterwards, without a place to die at.
 """
@@ -8,8 +8,6 @@ session has settled. A place is `tool NAME`, `model N` (in the middle of the Nth
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from typing import Any
 
 from outlast import Outlast, Session, Settings
 from outlast.store.database import Moment
+from tests.support import child
 from tests.support.runtime import FAST
 
 MESSAGE = "Do the work."
@@ -62,6 +61,15 @@ class World:
 
     folder: Path
     place: Place = field(default_factory=Place)
+    session: Session | None = None
+
+    async def has_told_the_end_of(self, call_id: str) -> None:
+        """Returns when it is committed, in the child that is to die."""
+        if self.session is not None:
+            async with self.session.events() as events:
+                async for event in events:
+                    if event.type == "call.ended" and event.data["call_id"] == call_id:
+                        return
 
     def live_on(self, database: str) -> None:
         """Not in a SQLite file in the folder, which is where it lives unless it is told otherwise."""
@@ -104,20 +112,16 @@ async def session_of(outlast: Outlast[Any, Any]) -> Session:
 
 def crash(folder: Path, scenario: str, place: str) -> None:
     """Run a child until it dies at the place."""
-    command = [sys.executable, "-m", "tests.support.crash", str(folder), scenario, place]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
-    assert done.returncode == -signal.SIGKILL, f"{place} was not reached: {done.stdout}{done.stderr}"
+    log = folder / "child.log"
+    code = child.run("tests.support.crash", str(folder), scenario, place, log=log)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {log.read_text()}"
 
 
 async def main(folder: str, scenario: str, place: str) -> None:
     world = World(Path(folder), Place(place))
     async with world.open(scenario) as outlast:
         outlast.database.watcher = world.place.passes_commit
-        session = await session_of(outlast)
+        session = world.session = await session_of(outlast)
         if not await session.history() and not await session.inbox():
             await session.send(MESSAGE)
         await session.settled()
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

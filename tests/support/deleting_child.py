@@ -1,19 +1,26 @@
 """A child process that deletes a session and kills itself with SIGKILL at a named commit.
 
-`python -m tests.support.deleting_child FOLDER PLACE [DATABASE]`, where a place is as in `tests.support.crash`.
+A place is as in `tests.support.crash`.
 """
 
-import asyncio
-import sys
+import signal
 from pathlib import Path
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
+from tests.support import child
 from tests.support.crash import Place
 from tests.support.runtime import Runtime
 
 LARGE = "x" * 100_000
 """Too large for a row: it is in the file store."""
+
+
+def delete_until(folder: Path, place: str, *database: str) -> None:
+    """Run a child until it dies at the place."""
+    log = folder / "child.log"
+    code = child.run("tests.support.deleting_child", str(folder), place, *database, log=log)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {log.read_text()}"
 
 
 async def main(folder: str, place: str, database: str | None = None) -> None:
@@ -26,7 +33,3 @@ async def main(folder: str, place: str, database: str | None = None) -> None:
         await outlast.sessions.create(title="Other", history=said)
         outlast.database.watcher = Place(place).passes_commit
         await outlast.sessions.delete(session.id)
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

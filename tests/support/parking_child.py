@@ -1,14 +1,13 @@
 """A process that is made to die: it runs parked calls on a database and is killed at a place in them.
 
-`python -m tests.support.parking_child FOLDER SCENE`: the scene says which tool is called and where the process
-kills itself with SIGKILL. Run again on the same folder it goes on with what the last one left.
+The scene says which tool is called and where the process kills itself with SIGKILL. Run again on the same folder
+it goes on with what the last one left.
 """
 
 import asyncio
 import os
 import resource
 import signal
-import sys
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
@@ -164,7 +163,8 @@ def agent_of(scene: Scene) -> Agent[None, str]:
     return Agent(ScriptedModel(steps(scene.name)), tools=tools, name="agent")
 
 
-async def main(folder: Path, name: str) -> None:
+async def main(place: str, name: str) -> None:
+    folder = Path(place)
     scene = Scene(folder, name)
     if name == "checked":
         die_at_the_first_withdrawal(folder)
@@ -178,7 +178,3 @@ async def main(folder: Path, name: str) -> None:
         scene.is_parked.set()
         scene.may_print.set()
         await session.settled()
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

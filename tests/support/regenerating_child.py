@@ -1,12 +1,9 @@
 """A child process that answers a message anew and kills itself with SIGKILL at a named commit.
 
-`python -m tests.support.regenerating_child FOLDER PLACE`, where a place is as in `tests.support.crash`.
+A place is as in `tests.support.crash`.
 """
 
-import asyncio
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from pydantic_ai.messages import ModelMessage
 
 from outlast import hints
 from outlast.testing import ScriptedModel, Step, call, tool_returns
+from tests.support import child
 from tests.support.crash import Place
 from tests.support.runtime import Runtime
 
@@ -34,9 +32,9 @@ def answering() -> Agent[None, str]:
 
 def run_until(folder: Path, place: str) -> None:
     """Run a child until it dies at the place."""
-    command = [sys.executable, "-m", "tests.support.regenerating_child", str(folder), place]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
-    assert done.returncode == -signal.SIGKILL, f"{place} was not reached: {done.stdout}{done.stderr}"
+    log = folder / "child.log"
+    code = child.run("tests.support.regenerating_child", str(folder), place, log=log)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {log.read_text()}"
 
 
 async def main(folder: str, place: str) -> None:
@@ -46,7 +44,3 @@ async def main(folder: str, place: str) -> None:
         outlast.database.watcher = Place(place).passes_commit
         await session.regenerate()
         await session.settled()
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

@@ -35,13 +35,13 @@ class Runtime:
 
     def __init__(self, database: Path | str, *, files: str | None = None) -> None:
         self.database = database
+        self.files = Path(files or f"{database}.files")
         self._settings: Mapping[str, Any] = FAST if files is None else {**FAST, "files": files}
 
     @property
     def folder(self) -> Path:
-        """Where the file of an embedded runtime is, with all that belongs to it."""
-        assert isinstance(self.database, Path)
-        return self.database.parent
+        """Where its files are, and the database itself if it is one."""
+        return self.files.parent
 
     def __call__(
         self,

@@ -77,7 +77,8 @@ def three_calls(world: World) -> Options:
     @waited.tool_plain
     async def wait_then_charge(amount: int) -> str:  # pyright: ignore[reportUnusedFunction]
         world.effect(f"charge {amount}")
-        await world.place.gate("tool wait_then_charge")()
+        await world.has_told_the_end_of("c1")
+        world.place.passes("tool wait_then_charge")
         return f"charged {amount}"
 
     return {"agent": waited}
