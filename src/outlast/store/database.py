@@ -19,8 +19,11 @@ _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
 
 Moment = Literal["before", "after"]
-CommitWatcher = Callable[[str, Moment], None]
-"""Told the name of each transaction just before and just after its commit. Tests stop or kill there."""
+CommitWatcher = Callable[[str, Moment], Awaitable[object] | None]
+"""Told the name of each transaction just before and just after its commit. Tests stop or kill there.
+
+What it gives before a commit of PostgreSQL is awaited; SQLite commits in a thread that it may simply hold up.
+"""
 
 
 class Database(Protocol):

@@ -133,8 +133,8 @@ class PostgresDatabase:
         try:
             async with self._engine.connect() as connection, connection.begin():
                 ready = await connection.run_sync(run)
-                if self.watcher is not None:
-                    self.watcher(name, "before")
+                if self.watcher is not None and (held := self.watcher(name, "before")) is not None:
+                    await held
                 done = ready
         except FOREIGN as exc:
             if done is None or not await self._was_committed(done[2], exc):
