@@ -141,6 +141,8 @@ async def test_a_key_opens_also_when_its_use_cannot_be_written(database: Databas
             raise StoreUnavailable("The disk is full.")
 
         read = staticmethod(database.read)
+        glance = staticmethod(database.glance)
+        leave = staticmethod(database.leave)
         attach = staticmethod(database.attach)
         close = staticmethod(database.close)
 
