@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from asyncpg.exceptions import InternalClientError
+from sqlalchemy.util import await_only
 
 from outlast import ids
 from outlast.engines import presence
@@ -15,6 +16,7 @@ from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.ids import WorkerId
 from outlast.store import workers
 from outlast.store.postgres import unavailable
+from outlast.store.unit import Unit
 from tests.support.store import opened
 
 
@@ -89,6 +91,44 @@ async def test_a_worker_that_leaves_does_not_come_back_under_another_name(
         finally:
             await present.close()
     assert lost == []
+
+
+async def test_a_worker_that_claims_is_renewed_and_not_removed_meanwhile(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P5: claims may be slow and many: they must not make their worker look silent, nor be made by a dead one."""
+    plain, renewed = presence.connect, threading.Event()
+    lost: list[WorkerId] = []
+
+    async def connect(*arguments: Any, **options: Any) -> Any:
+        return Failing(await plain(*arguments, **options), [], renewed)
+
+    monkeypatch.setattr(presence, "connect", connect)
+    monkeypatch.setattr(presence, "RENEW_SECONDS", 0.01)
+    async with opened(postgres_url) as database:
+        present = Presence(sa.make_url(postgres_url), ids.worker_id(), agents=["agent"], when_lost=lost.append)
+        name = present.worker_id
+        await present.start()
+        try:
+
+            async def bury() -> bool:
+                return await database.transaction(lambda unit: workers.remove(unit, name), name="bury")
+
+            def claim(unit: Unit) -> "asyncio.Task[bool]":
+                assert workers.is_present(unit, name)
+                for _ in range(2):  # the first may have been asked before
+                    renewed.clear()
+                    assert await_only(asyncio.to_thread(renewed.wait, 30))
+                burying = asyncio.create_task(bury())
+                waiting = asyncio.wait({burying}, timeout=0.05)
+                assert await_only(waiting) == (set(), {burying})
+                return burying
+
+            assert await (await database.transaction(claim, name="claim"))
+            while not lost:  # noqa: ASYNC110 - told by another thread
+                await asyncio.sleep(0.01)
+        finally:
+            await present.close()
 
 
 def test_what_the_driver_says_of_a_cut_connection_is_an_unavailable_store() -> None:

@@ -100,7 +100,8 @@ _LOCKS = sa.text(
     "AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 _UPTIME = sa.text("SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())")
-_PRESENT = sa.select(workers.c.id).where(workers.c.id == sa.bindparam("id")).with_for_update(read=True)
+# Kept from being removed, not from being renewed: whoever claims again and again must not look silent for that.
+_PRESENT = sa.select(workers.c.id).where(workers.c.id == sa.bindparam("id")).with_for_update(read=True, key_share=True)
 
 
 def _there(table: sa.Table) -> sa.ColumnElement[bool]:
