@@ -162,14 +162,15 @@ def _connections() -> str:
     lines = [
         "## Connections, by calculation",
         "",
-        "A server uses its pool (`database_connections`) and one connection to listen; a worker its pool and three:",
-        "listening, presence, jobs. Those four need a session of their own; the pool may go through PgBouncer.",
+        "A server uses its pool (`database_connections`) and one connection to listen; a worker its pool and four:",
+        "listening, presence, jobs, looking for the dead. Those need a session of their own; the pool may go through",
+        "PgBouncer.",
         "",
         f"| | with {pool} (the default) | with 4 | of which past a pooler |",
         "|---|---|---|---|",
     ]
     for each in SETUPS:
-        own = each.servers + 3 * each.workers
+        own = each.servers + 4 * each.workers
         counts = [size * (each.servers + each.workers) + own for size in (pool, 4)]
         lines.append(f"| {each.name.partition(':')[0]} | {counts[0]:,} | {counts[1]:,} | {own:,} |")
     return "\n".join(lines) + "\n"

@@ -215,7 +215,7 @@ class Outlast(Generic[DepsT, OutputT]):
         database.attach(outbox)
         workshop = await self._workshop(stack, database, files, outbox.signals)
         deletions = Deletions(database, files)
-        engine = outbox.engine = self._engine(Worker(workshop), deletions)
+        engine = outbox.engine = self._engine(Worker(workshop), outbox, deletions)
         self._services = Services(
             database,
             files,
@@ -264,7 +264,7 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.push_async_callback(signals.close)
         return database, signals
 
-    def _engine(self, worker: Worker, deletions: Deletions) -> "EmbeddedEngine | AcceptingEngine":
+    def _engine(self, worker: Worker, outbox: EngineOutbox, deletions: Deletions) -> "EmbeddedEngine | AcceptingEngine":
         places = Places(self.settings.max_turns_per_worker, self.settings.max_tasks_per_worker)
         limits, drain = self._limits(), self.settings.drain.total_seconds()
         if self.is_embedded:
@@ -276,6 +276,7 @@ class Outlast(Generic[DepsT, OutputT]):
         return DistributedEngine(
             worker,
             self._direct or self._url,
+            outbox=outbox,
             deletions=deletions,
             limits=limits,
             places=places,

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from pydantic_ai import Agent
+from sqlalchemy.util import await_only
 
 from outlast import Outlast, Settings
 from outlast.engines import taker
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
+from outlast.store import workers
 from outlast.store.jobs import manager_of
 from outlast.store.unit import Unit, Work
 from outlast.testing import ScriptedModel, call, text
@@ -198,6 +200,38 @@ async def test_all_that_a_dead_worker_left_is_given_back_once(postgres_url: str,
         assert {(each.state, each.text) for each in outcomes} == {("completed", "Hello.")}
         told = await asyncio.gather(*(event_types(each) for each in sessions))
         assert [types.count("turn.resumed") for types in told] == [1] * 25
+
+
+async def test_the_dead_are_found_by_a_worker_whose_connections_are_all_in_use(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """P4: whoever has much to do finds them as soon as whoever has nothing: what they left must not wait for that."""
+    may_end = asyncio.Event()
+    settings = Settings(files=str(tmp_path / "files"), **FAST, database_connections=2)
+    living = Outlast(Agent(ScriptedModel([]), name="agent"), database=postgres_url, settings=settings)
+    async with accepting_only(postgres_url, tmp_path) as outlast, living:
+        begun = [asyncio.Event(), asyncio.Event()]
+
+        def hold(unit: Unit, has_begun: asyncio.Event) -> None:
+            has_begun.set()
+            await_only(may_end.wait())
+
+        holding = [
+            asyncio.create_task(living.database.transaction(lambda unit, each=each: hold(unit, each), name="hold"))
+            for each in begun
+        ]
+        for each in begun:
+            await each.wait()
+        await execute(
+            outlast,
+            "INSERT INTO workers (id, host, pid, started_at, seen_at) VALUES ('wrk_dead', 'gone', 1, 0, "
+            "(extract(epoch FROM now()) * 1000000)::bigint)",
+        )
+        async with asyncio.timeout(30):
+            while len((await outlast.database.read(workers.roll)).sightings) > 1:  # noqa: ASYNC110 - in the database
+                await asyncio.sleep(0.02)
+        may_end.set()
+        await asyncio.gather(*holding)
 
 
 def accepting_only(url: str, folder: Path) -> Outlast[Any, Any]:

@@ -16,7 +16,8 @@ from outlast.sessions.delete import Deletions
 from outlast.sessions.history import message_type
 from outlast.sessions.inbox import Limits
 from outlast.store import jobs, workers
-from outlast.store.unit import Unit, Work
+from outlast.store.postgres import PostgresDatabase
+from outlast.store.unit import Outbox, Unit, Work
 
 log = structlog.get_logger("outlast.engine")
 
@@ -48,6 +49,7 @@ class DistributedEngine(AcceptingEngine):
         worker: Worker,
         url: sa.URL,
         *,
+        outbox: Outbox,
         deletions: Deletions,
         limits: Limits,
         places: Places,
@@ -60,7 +62,10 @@ class DistributedEngine(AcceptingEngine):
         shop = worker.workshop
         self._presence = Presence(url, shop.worker_id, agents=tuple(shop.hosts), when_lost=self._lost)
         worker.workshop = replace(shop, calls=replace(shop.calls, confirm=self._presence.confirm))
-        self._sweep = Sweep(shop.database, me=self._name, limits=limits, deletions=deletions)
+        # Of its own: in the line of the pool, the dead would be found when the living have less to do.
+        self._sweeping = PostgresDatabase(url, pool_size=1)
+        self._sweeping.attach(outbox)
+        self._sweep = Sweep(self._sweeping, me=self._name, limits=limits, deletions=deletions)
         self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
 
     async def start(self) -> None:
@@ -77,6 +82,7 @@ class DistributedEngine(AcceptingEngine):
         await self._sweep.close()
         self._presence.leave()
         await self._sweep.leave(self._name())
+        await self._sweeping.close()
         await self._presence.close()
 
     def _name(self) -> WorkerId:

@@ -14,7 +14,7 @@ from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.sessions import turn
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
-from outlast.store import jobs, tasks, turns, workers
+from outlast.store import deleted, jobs, tasks, turns, workers
 from outlast.store.database import Database
 from outlast.store.tasks import Task, TaskState
 from outlast.store.turns import TurnRow, TurnState
@@ -134,7 +134,7 @@ class Sweep:
     async def _tidy(self) -> None:
         """What was left half done, and jobs that are gone although what they meant is not."""
         await self._settle()
-        await self._deletions.look()
+        self._deletions.look(await self._database.read(deleted.marked))
         forgotten = await self._database.read(workers.forgotten)
         for turn_id in forgotten.turns:
             await self._database.transaction(lambda unit, id=turn_id: _enqueue_turn(unit, id), name="enqueue")

@@ -5,7 +5,7 @@ there, and another process goes on: the next one that starts, or a living worker
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -51,9 +51,9 @@ class Deletions:
         for session_id in await self._database.read(deleted.marked):
             self._begin(session_id)
 
-    async def look(self) -> None:
+    def look(self, marked: Iterable[SessionId]) -> None:
         """Go on with what was there at the last look too: whoever began it is dead, or slow, and then both do it."""
-        found = frozenset(await self._database.read(deleted.marked))
+        found = frozenset(marked)
         for session_id in found & self._seen:
             if not self._is_closed:
                 self._begin(session_id)
