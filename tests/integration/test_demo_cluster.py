@@ -54,7 +54,7 @@ def test_the_cluster_demo_survives_its_kills_and_ends_with_ctrl_c(tmp_path: Path
     assert said.endswith("Everything is stopped; nothing is left behind.")
     folder = Path(re.findall(r"from the wheel, in (\S+)", said)[0])
     assert not folder.exists()
-    everybody = [each.info["cmdline"] or [] for each in psutil.process_iter(["cmdline"])]
+    everybody: list[list[str]] = [each.info["cmdline"] or [] for each in psutil.process_iter(["cmdline"])]
     assert [each for each in everybody if str(folder) in " ".join(each)] == []
     assert len(group) >= 2
     assert [each for each in group if each.is_running()] == []
