@@ -210,6 +210,7 @@ class Outlast(Generic[DepsT, OutputT]):
     async def _start(self, stack: AsyncExitStack) -> None:
         database, signals = await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
         files = FileStore(self.settings.files or f"{self.path}.files")
+        await files.check()
         outbox = EngineOutbox(signals)
         outbox.listeners = self._listeners
         database.attach(outbox)
@@ -230,7 +231,8 @@ class Outlast(Generic[DepsT, OutputT]):
         )
         stack.push_async_callback(self._services.pages.close)
         stack.push_async_callback(engine.close)
-        stack.callback(database.leave, self.settings.drain.total_seconds())
+        for store in (database, files):
+            stack.callback(store.leave, self.settings.drain.total_seconds())
         await engine.start()
         stack.push_async_callback(deletions.close)
         await deletions.start()

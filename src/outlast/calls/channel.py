@@ -15,7 +15,7 @@ import structlog
 from outlast.errors import StoreUnavailable
 from outlast.ids import SessionId
 from outlast.store import outputs
-from outlast.store.database import Database
+from outlast.store.database import Database, persistently
 from outlast.store.files import FileStore, key_of
 from outlast.store.outputs import HEAD, TAIL, Chunk
 from outlast.store.unit import Unit
@@ -204,7 +204,8 @@ class CallChannel:
         return True
 
     def _put(self, entry: dict[str, Any], data: bytes) -> None:
-        put = asyncio.create_task(self._home.files.put(self._session_id, data), name=f"artifact {entry['name']}")
+        putting = persistently(lambda: self._home.files.put(self._session_id, data))
+        put = asyncio.create_task(putting, name=f"artifact {entry['name']}")
         self._puts.add(put)
         self.artifacts.append(entry)
         put.add_done_callback(self._puts.discard)

@@ -7,6 +7,7 @@ from pydantic_ai.messages import BinaryContent, FileUrl
 from pydantic_core import from_json, to_json
 
 from outlast.calls.call import RunningCall
+from outlast.store.database import persistently
 from outlast.store.files import FileStore
 from outlast.store.spill import pack_object
 
@@ -28,7 +29,7 @@ class Viewer:
         self._files = files
 
     async def view(self, call: RunningCall, value: Any) -> Viewed:
-        """A small value as it is; of a large text its beginning."""
+        """A small value as it is; of a large text its beginning. Waits for a file store that is away."""
         if value is None or isinstance(value, bool | int | float):
             return Viewed(value)
         if isinstance(value, BinaryContent | FileUrl):
@@ -36,7 +37,7 @@ class Viewer:
         text = value if isinstance(value, str) else to_json(value).decode()
         if len(text) <= LARGEST:
             return Viewed(value)
-        file = await self._files.put(call.session_id, text.encode())
+        file = await persistently(lambda: self._files.put(call.session_id, text.encode()))
         shown = {
             "truncated": True,
             "bytes_total": len(text.encode()),
@@ -48,5 +49,5 @@ class Viewer:
         return Viewed(shown, file, len(text))
 
     async def _stored(self, call: RunningCall, value: Any) -> Any:
-        packed = await pack_object(self._files, call.session_id, {"value": from_json(to_json(value))})
-        return packed["value"]
+        plain = {"value": from_json(to_json(value))}
+        return (await persistently(lambda: pack_object(self._files, call.session_id, plain)))["value"]

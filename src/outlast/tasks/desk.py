@@ -124,7 +124,7 @@ class BackgroundDesk:
     async def _result(self, session_id: SessionId, call_id: str, task: Task | None) -> str:
         file = await self._read(lambda connection: outputs.result_file(connection, session_id, call_id))
         if file is not None:
-            return (await self._files.get(file)).decode()
+            return (await persistently(lambda: self._files.get(file))).decode()
         if task is None or not task.is_over:
             raise ToolFailed(f"{call_id!r} has no result yet.")
         return task.result if isinstance(task.result, str) else to_json(task.result).decode()
