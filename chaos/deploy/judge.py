@@ -6,7 +6,7 @@ Run as `python -m chaos.deploy.judge FOLDER`; prints as JSON the faults, and wha
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -38,19 +38,19 @@ def exit_faults(exits: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
             yield Fault("exits", "", f"{line['name']} ended with {line['code']}: {line['said'][-300:]}")
 
 
-def rename_faults(found: Evidence) -> Iterator[Fault]:
-    """A call that was open under its old name is told, not run again and not forgotten."""
+def rename_faults(found: Evidence, old: Set[int]) -> Iterator[Fault]:
+    """A call that was open under its old name is told, not forgotten, and run by no process but those of the `old`."""
     entries = found.entries()
     shown: Counter[str] = Counter()
     for session_id, session in found.sessions.items():
         if session.row["agent"] != KEPT:
             continue
         for tool, call_id, told in witnesses(session):
-            begun = sum(line.phase == "before" for line in entries.get(call_id, []))
+            runners = {line.worker for line in entries.get(call_id, [])}
             expected = NOT_THERE if tool == "patrol" else UNKNOWN
             shown[tool] += 1
-            if begun != 1 or expected not in told:
-                yield Fault("untold", session_id, f"{tool} {call_id} ran {begun} times and is told as {told[:200]}")
+            if not runners or not runners <= old or expected not in told:
+                yield Fault("untold", session_id, f"{tool} {call_id} ran in {runners} and is told as {told[:200]}")
     for tool in ("guard", "patrol"):
         if not shown[tool]:
             yield Fault("untold", "", f"no call of {tool} was open when it became {RENAMED[tool]}: nothing was shown")
@@ -68,7 +68,8 @@ def witnesses(session: SessionRows) -> Iterator[tuple[str, str, str]]:
 def verdict(folder: Path) -> dict[str, Any]:
     found = evidence.read(folder)
     waits, exits = _lines(folder / "waits.jsonl"), _lines(folder / "exits.jsonl")
-    faults = [*judge(found), *wait_faults(waits), *exit_faults(exits), *rename_faults(found)]
+    old = {line["pid"] for line in exits}
+    faults = [*judge(found), *wait_faults(waits), *exit_faults(exits), *rename_faults(found, old)]
     counts = seen(found)
     attempts = [row["attempt"] for session in found.sessions.values() for row in session.turns]
     counts["turns handed over"] = sum(each > 1 for each in attempts)

@@ -213,14 +213,16 @@ class Run:
             code, said = 1, str(exc)
         else:
             code, said = await old.leave(late), late.said
-        self._note("exits", name="late worker", code=code, expected=1, words=f"schema {REVISION}", said=said[-500:])
+        line = {"name": "late worker", "pid": 0, "code": code, "expected": 1, "words": f"schema {REVISION}"}
+        self._note("exits", **line, said=said[-500:])
 
     async def _send_away(self, fleet: Fleet, member: Member) -> None:
         began = time.monotonic()
         code = await fleet.leave(member)
         self._seconds[f"SIGTERM to exit of {member.name}"] = round(time.monotonic() - began, 2)
         self._say(f"{member.name} was sent away, and ended with {code}")
-        self._note("exits", name=member.name, code=code, expected=0, words="", said=member.said[-500:])
+        line = {"name": member.name, "pid": member.pid, "code": code, "expected": 0, "words": ""}
+        self._note("exits", **line, said=member.said[-500:])
 
     async def _note_waits(self, client: Client) -> None:
         """What a user of the new version is told of the sessions whose agent nobody has."""

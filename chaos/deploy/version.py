@@ -1,4 +1,4 @@
-"""The next release of the package: a copy of it with one more migration, and with the table as it is after that.
+"""The next release of the package: a copy of it with one more migration.
 
 Expand only: a column that old code does not name, a wider type, an index and a table. So the old version, which runs
 the package itself, goes on meanwhile; but it is not started again on a schema that it does not know.
@@ -25,15 +25,6 @@ def upgrade() -> None:
     op.create_index("ix_turns_agent_state", "turns", ["agent", "state"])
     op.create_table("regions", sa.Column("id", sa.Text(), primary_key=True))
 '''
-_CHANGES = {
-    "store/tables.py": (
-        (
-            '    "sessions",\n    metadata,\n',
-            '    sa.Column("region", sa.Text, nullable=False, server_default="north"),\n',
-        ),
-    ),
-}
-"""By file: a text that stands in it once, and what comes after it in the next release."""
 
 
 def next_release(folder: Path) -> Path:
@@ -47,11 +38,4 @@ def next_release(folder: Path) -> Path:
     known.write_text(f'{known.read_text()}\nKNOWN = (*KNOWN, "{REVISION}")\n')
     versions = package / "store" / "migrations" / "versions"
     (versions / f"v{REVISION}_next.py").write_text(_MIGRATION.format(before=before))
-    for name, changes in _CHANGES.items():
-        path = package / name
-        text = path.read_text()
-        for place, addition in changes:
-            assert text.count(place) == 1, f"{name} has {place!r} {text.count(place)} times"
-            text = text.replace(place, place + addition)
-        path.write_text(text)
     return folder

@@ -28,7 +28,10 @@ def test_a_process_that_does_not_leave_in_good_order_is_a_fault() -> None:
         assert [each.kind for each in exit_faults([wrong])] == ["exits"]
 
 
-def evidence_of(tool: str, told: str, *, begun: int = 1) -> Evidence:
+OLD, NEW = 1, 2
+
+
+def evidence_of(tool: str, told: str, *, runners: tuple[int, ...] = (OLD,)) -> Evidence:
     session = SessionRows({"agent": KEPT})
     call_id = f"{tool}.0"
     part = {"content": told if tool == "guard" else "background"}
@@ -39,21 +42,25 @@ def evidence_of(tool: str, told: str, *, begun: int = 1) -> Evidence:
     other = "patrol" if tool == "guard" else "guard"
     shown = {"tool": other, "call_id": f"{other}.0", "part": {"content": f"{UNKNOWN}, {NOT_THERE}"}}
     session.events.append(LogEvent(2, "call.ended", "turn", shown))
-    lines = [Entry(call_id, "key", tool, "before", 1, at) for at in range(begun)]
-    lines.append(Entry(f"{other}.0", "key", other, "before", 1, 0))
+    lines = [Entry(call_id, "key", tool, "before", each, 0) for each in runners]
+    lines.append(Entry(f"{other}.0", "key", other, "before", OLD, 0))
     return Evidence({"s": session}, lines, [], [], [], {})
 
 
 def test_an_open_call_of_a_renamed_tool_must_be_told_and_not_run_again() -> None:
     """P2: under its old name nobody can run it; whether it took effect nobody knows."""
-    assert list(rename_faults(evidence_of("guard", UNKNOWN))) == []
-    assert list(rename_faults(evidence_of("patrol", NOT_THERE))) == []
-    assert [each.kind for each in rename_faults(evidence_of("guard", "it is done"))] == ["untold"]
-    assert [each.kind for each in rename_faults(evidence_of("patrol", "None"))] == ["untold"]
-    assert [each.kind for each in rename_faults(evidence_of("guard", UNKNOWN, begun=2))] == ["untold"]
+    for told in (evidence_of("guard", UNKNOWN), evidence_of("patrol", NOT_THERE)):
+        assert list(rename_faults(told, {OLD})) == []
+    for untold in (
+        evidence_of("guard", "it is done"),
+        evidence_of("patrol", "None"),
+        evidence_of("guard", UNKNOWN, runners=(OLD, NEW)),
+        evidence_of("guard", UNKNOWN, runners=()),
+    ):
+        assert [each.kind for each in rename_faults(untold, {OLD})] == ["untold"]
 
 
 def test_a_deploy_without_open_calls_shows_nothing() -> None:
     """A run that proves nothing must not pass."""
-    faults = list(rename_faults(Evidence({}, [], [], [], [], {})))
+    faults = list(rename_faults(Evidence({}, [], [], [], [], {}), {OLD}))
     assert [each.kind for each in faults] == ["untold", "untold"]
