@@ -4,4 +4,6 @@
 each worker dies by SIGKILL at a named place or at a random instant. When the last one has settled, a judge
 reads the database, the tools' ledger and the clients' record, and says what was lost, repeated, left
 hanging or told wrongly.
+
+`python -m chaos.cluster` does so with several processes on one PostgreSQL.
 """

@@ -16,8 +16,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m chaos.cluster", description="Break a cluster; look for losses.")
     parser.add_argument("--faults", type=int, default=200, help="how many faults (default: 200)")
     parser.add_argument("--seed", type=int, default=None, help="the seed of an earlier run: the same faults again")
-    parser.add_argument("--rate", type=float, default=20.0, help="messages a second that are sent (default: 20)")
-    parser.add_argument("--clients", type=int, default=80, help="how many talk at once at most")
+    parser.add_argument(
+        "--rate", type=float, default=20.0, help="messages a second that are sent, if the machine carries them (20)"
+    )
+    parser.add_argument(
+        "--clients", type=int, default=24, help="how many talk at once at most: what is due then waits (24)"
+    )
     parser.add_argument("--gap", type=float, default=2.0, help="seconds between two faults, on average")
     parser.add_argument("--freeze", type=float, default=20.0, help="seconds that a frozen process stands still")
     parser.add_argument("--limit", type=float, default=3_600, help="seconds after which no further fault begins")
