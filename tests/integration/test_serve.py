@@ -42,6 +42,30 @@ def test_a_turn_goes_on_when_the_code_changes(folder: Path) -> None:
         server.stop()
 
 
+AWAY_AT_FIRST = """
+from outlast.cli.server import Server
+from outlast.errors import StoreUnavailable
+
+plain, tries = Server._token, []
+
+async def token(self, place):
+    tries.append(place)
+    if len(tries) < 3:
+        raise StoreUnavailable("The database is away.")
+    return await plain(self, place)
+
+Server._token = token
+"""
+
+
+def test_a_server_whose_database_goes_away_while_it_starts_goes_on(folder: Path) -> None:
+    """P1: it answers from the moment at which it listens, and says where it is when the database is back."""
+    (folder / "app.py").write_text(APP + AWAY_AT_FIRST)
+    with ServingProcess(folder) as server:
+        assert run(folder, "send", "--wait", "hello") == "You said: hello\n"
+        server.stop()
+
+
 def test_what_may_or_may_not_have_happened_is_settled_by_a_person(folder: Path) -> None:
     """B8, K1: a server is killed while a tool works; afterwards a person says what became of it."""
     with ServingProcess(folder) as server:

@@ -21,11 +21,12 @@ from outlast.cli.app_file import AnyOutlast, load_app
 from outlast.cli.command import typed
 from outlast.cli.crew import Crew
 from outlast.cli.server_file import ServerFile
-from outlast.errors import OutlastError
+from outlast.errors import OutlastError, StoreUnavailable
 from outlast.observe import logs
 from outlast.runtime import LOCAL_OWNER
 
 _GRACE_SECONDS = 2
+_AGAIN_SECONDS = 0.2
 _RELOAD_SECONDS = 30
 """How long the old process may take to hand its turns over."""
 _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -60,8 +61,14 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self.started:
-            await self._announce()
+        while self.started and not self.should_exit:
+            try:
+                await self._announce()
+            except StoreUnavailable:
+                # It answers already, and says so: whoever started it hears of it when the database is back.
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                break
 
     async def _announce(self) -> None:
         host, port = self._listening.getsockname()[:2]
