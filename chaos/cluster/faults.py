@@ -51,6 +51,7 @@ class Injector:
     done: Counter[str] = field(default_factory=Counter[str])
     _lasting: asyncio.Task[None] | None = None
     _stalling: asyncio.Task[None] | None = None
+    _frozen_last: Member | None = None
 
     async def inject(self, kind: str) -> None:
         """Returns when the fault has happened; freezes and stalls go on while the next ones come."""
@@ -112,9 +113,11 @@ class Injector:
         await self.crew.start_one(member)
 
     def _freeze(self, role: str, seconds: float) -> asyncio.Task[None]:
-        member = self._choose(role)
+        """Not the same one twice in a row: that would be one long freeze, and what hangs on it hangs longer."""
+        member = self._frozen_last = self._choose(role, but=self._frozen_last)
         return asyncio.create_task(self.crew.freeze(member, seconds), name=f"freeze {member.name}")
 
-    def _choose(self, role: str) -> Member:
+    def _choose(self, role: str, *, but: Member | None = None) -> Member:
         members: Sequence[Member] = self.crew.workers if role == "worker" else self.crew.apis
-        return self.chance.choice([each for each in members if each.is_up])
+        up = [each for each in members if each.is_up]
+        return self.chance.choice([each for each in up if each is not but] or up)
