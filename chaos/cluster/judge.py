@@ -24,8 +24,8 @@ HANGING_SECONDS = 40.0
 GRACE_US = 900_000
 """A worker without its connection may be taken for dead after a second; it may have been seen a bit before."""
 _START_US = 5_000_000
-_ALONE_US = 3_000_000
-"""So long after a fault its consequences may go on: for that time after its start, nobody judges by a database."""
+_QUIET_US = 3_000_000
+"""So long after the start of the database nobody is taken for dead."""
 _OF_AN_ATTEMPT = ("turn.", "part.", "response.", "call.")
 
 
@@ -140,9 +140,9 @@ def recoveries(found: Evidence, known: Lives) -> Iterator[tuple[int, float]]:
 
 
 def is_alone(kill_us: int, seconds: float, faults: Sequence[tuple[int, int]]) -> bool:
-    """Whether no fault but the kill itself went on shortly before it, or until the recovery."""
-    from_us, to_us = kill_us - _ALONE_US, kill_us + int(seconds * 1_000_000)
-    return sum(begun <= to_us and over >= from_us for begun, over in faults) <= 1
+    """Whether no fault but the kill itself went on between it and the recovery."""
+    to_us = kill_us + int(seconds * 1_000_000)
+    return sum(begun <= to_us and over >= kill_us for begun, over in faults) <= 1
 
 
 def hanging_faults(found: Evidence) -> Iterator[Fault]:
@@ -161,6 +161,13 @@ def exit_faults(folder: Path) -> Iterator[Fault]:
             yield Fault("errors", "", f"{line['name']} (process {line['worker']}) ended by itself: {line['by']}")
 
 
+def _delaying(outages: Sequence[dict[str, Any]]) -> Iterator[tuple[int, int]]:
+    """When faults went on that may delay a recovery: not those of processes that only accept."""
+    for line in outages:
+        if not line["kind"].endswith("api"):
+            yield line["from_us"], line["done_us"] + (_QUIET_US if line["kind"].startswith("restart") else 0)
+
+
 def _away(folder: Path) -> list[dict[str, Any]]:
     """When the database, or connections to it, went away."""
     return [line for line in _lines(folder / "outages.jsonl") if line["kind"].startswith(("restart", "cut"))]
@@ -176,7 +183,7 @@ def verdict(folder: Path) -> dict[str, Any]:
     found.deaths = {process: at_us for process, at_us in found.deaths.items() if process not in known.freezes}
     faults = [*judge(found), *takeover_faults(found, known), *hanging_faults(found), *exit_faults(folder)]
     recovered = list(recoveries(found, known))
-    others = [(line["from_us"], line["done_us"]) for line in outages]
+    others = list(_delaying(outages))
     ended = [event.at_us for each in found.sessions.values() for event in each.events if event.type in TERMINAL]
     return {
         "faults": [asdict(fault) for fault in faults],

@@ -105,4 +105,4 @@ def test_a_recovery_counts_as_undisturbed_when_only_its_kill_happened() -> None:
     assert is_alone(KILLED, 1.5, [kill, (KILLED + 2 * SECOND, KILLED + 3 * SECOND), (0, SECOND)])
     assert not is_alone(KILLED, 1.5, [kill, (KILLED + SECOND, KILLED + 3 * SECOND)])
     assert not is_alone(KILLED, 1.5, [kill, (KILLED - 20 * SECOND, KILLED + SECOND)])
-    assert not is_alone(KILLED, 1.5, [kill, (KILLED - 2 * SECOND, KILLED - 2 * SECOND)])
+    assert is_alone(KILLED, 1.5, [kill, (KILLED - 2 * SECOND, KILLED - SECOND)])
