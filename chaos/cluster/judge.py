@@ -26,6 +26,8 @@ GRACE_US = 900_000
 _START_US = 5_000_000
 _QUIET_US = 3_000_000
 """So long after the start of the database nobody is taken for dead."""
+_STALL_US = 8_000_000
+"""A message that stalls a worker has done so by then, unless the cluster is overloaded."""
 _OF_AN_ATTEMPT = ("turn.", "part.", "response.", "call.")
 
 
@@ -164,8 +166,11 @@ def exit_faults(folder: Path) -> Iterator[Fault]:
 def _delaying(outages: Sequence[dict[str, Any]]) -> Iterator[tuple[int, int]]:
     """When faults went on that may delay a recovery: not those of processes that only accept."""
     for line in outages:
-        if not line["kind"].endswith("api"):
-            yield line["from_us"], line["done_us"] + (_QUIET_US if line["kind"].startswith("restart") else 0)
+        kind, from_us, done_us = line["kind"], line["from_us"], line["done_us"]
+        if kind == "stall":
+            yield from_us, min(done_us, from_us + _STALL_US)
+        elif not kind.endswith("api"):
+            yield from_us, done_us + (_QUIET_US if kind.startswith("restart") else 0)
 
 
 def _away(folder: Path) -> list[dict[str, Any]]:
