@@ -8,6 +8,7 @@ import sqlalchemy as sa
 import structlog
 from pydantic_core import from_json, to_json
 
+from outlast.clock import monotonic
 from outlast.events.signals import LocalSignals
 from outlast.store.connection import connect
 from outlast.store.postgres import FOREIGN, unavailable
@@ -75,12 +76,14 @@ class PostgresSignals(LocalSignals):
             self.recheck()
 
     async def _send_until_closed(self, connection: Any) -> None:
+        sent_at = float("-inf")
         while not connection.is_closed():
             await self._has_more.wait()
             if not self._is_closing:
-                # Whatever is said in the next moments goes with it.
-                await asyncio.sleep(_BATCH_SECONDS)
+                # After a silence at once; what is said in the moments after that goes together.
+                await asyncio.sleep(sent_at + _BATCH_SECONDS - monotonic())
             self._has_more.clear()
+            sent_at = monotonic()
             # They stay pending until they are sent: what a broken connection swallowed is said again.
             said = frozenset(self._pending)
             for payload in payloads(said):
