@@ -146,7 +146,7 @@ class Attempt:
 
     async def _drive_it(self) -> None:
         claim, shop = self.claim, self._shop
-        run = self._run = await self._load()
+        run = self._run = await self._load(has_history=claim.has_history)
         if claim.turn.stop_requested_at is not None:
             self._cause = Cause.INTERRUPT if claim.turn.stop_reason == "interrupt" else Cause.USER
             raise asyncio.CancelledError
@@ -200,8 +200,8 @@ class Attempt:
         name = self.claim.turn.model
         return None if name is None else host.models.get(name)
 
-    async def _load(self) -> TurnRun:
-        return await load(self._shop, self.claim, self._log, self._lease)
+    async def _load(self, *, has_history: bool = True) -> TurnRun:
+        return await load(self._shop, self.claim, self._log, self._lease, has_history=has_history)
 
     async def _waiting(self) -> list[Input]:
         session_id = self.claim.fence.session_id

@@ -30,10 +30,12 @@ from outlast.store.tasks import Task
 _OF_CALLS = (EventType.CALL_STARTED.value, EventType.CALL_ENDED.value)
 
 
-async def load(shop: Workshop, claim: Claim, log: TurnLog, lease: DepsLease) -> TurnRun:
+async def load(shop: Workshop, claim: Claim, log: TurnLog, lease: DepsLease, *, has_history: bool = True) -> TurnRun:
     """A run that goes on where the committed history ends; what every open call came to stands in its book."""
     fence = claim.fence
-    entries = await persistently(lambda: history.load(shop.database, shop.files, fence.session_id))
+    entries: list[history.Entry] = []
+    if has_history:
+        entries = await persistently(lambda: history.load(shop.database, shop.files, fence.session_id))
     own_from = next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
     messages = [each.message for each in entries]
     book = OpenCallBook()

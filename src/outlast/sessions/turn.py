@@ -55,6 +55,8 @@ class Claim:
     waiting: Sequence[Input]
     """What waited in the inbox at that moment."""
     budget: timedelta | Unset | None = UNSET
+    has_history: bool = True
+    """Whether there were messages in the session at that moment."""
 
 
 _END_EVENT = {
@@ -251,7 +253,8 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId, *, limits: TurnLimit
         unit.append(session.id, [Draft(EventType.TURN_RESUMED, data, turn_id)])
     fence = Fence(session.id, turn_id, attempt)
     budget = sessions.budget_of(session.budget_seconds)
-    return Claim(fence, row, session.agent, session.owner_id, waiting, budget)
+    has_history = session.last_message > 0
+    return Claim(fence, row, session.agent, session.owner_id, waiting, budget, has_history)
 
 
 def _waits_for_tomorrow(unit: Unit, row: TurnRow, limits: TurnLimits) -> bool:

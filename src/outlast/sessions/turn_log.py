@@ -211,7 +211,10 @@ class TurnLog:
 
     async def _flush_quietly(self) -> None:
         try:
-            await self.flush()
+            async with self._lock:
+                # Whoever held the lock may have taken along what waited, and ended the turn with it.
+                if self._pending:
+                    await decided(self._commit("flush", lambda unit: None))
         except AttemptLost:
             return
         except Exception as exc:
