@@ -1,6 +1,7 @@
 """PostgreSQL goes away, comes back, cuts connections, has none left: 503 meanwhile, nothing lost, healed by itself."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from tests.support.checkpoint import Checkpoint
 from tests.support.postgres import installed_postgres
 from tests.support.runtime import Runtime
 from tests.support.server import Frame, Served, serving
+from tests.support.serving_process import complaint
 from tests.support.sse_reader import SseReader, reading
 from tests.support.troubled_postgres import TroubledPostgres
 
@@ -302,3 +304,19 @@ async def test_a_server_without_free_connections_is_said_and_comes_back(world: W
             await healed(client)
             await words.until(has("turn.completed"))
         check_exact(words, await log_of(client, talk))
+
+
+async def test_a_process_without_its_server_says_where_it_looked_and_why(tmp_path: Path) -> None:
+    """I2, K1: host, port, reason and what to do, an exit code, and never the password."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+    url = f"postgresql://ada:hidden@{place}/outlast"
+    (tmp_path / "app.py").write_text(
+        f"from outlast import Outlast\nfrom pydantic_ai import Agent\napp = Outlast(Agent('test'), database={url!r})\n"
+    )
+    commands = (("serve", "app.py", "--port", "0"), ("worker", "app.py"))
+    said = await asyncio.gather(*(asyncio.to_thread(complaint, tmp_path, *each, code=1) for each in commands))
+    for each in said:
+        assert f"PostgreSQL at {place} cannot be used: [Errno 111]" in each
+        assert "Check that it runs" in each
+        assert "hidden" not in each

@@ -4,31 +4,37 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from outlast.engines import sweep
-from outlast.store.deleted import marked
-from tests.support.deleting_child import delete_until
+from outlast.sessions import delete
+from outlast.sessions.turn import TurnLimits
+from outlast.store import deleted
+from tests.support.deleting_child import LARGE
 from tests.support.runtime import Runtime
 
-ROOT = Path(__file__).parents[2]
 
-
+@pytest.mark.parametrize("has_removed_rows", [False, True], ids=["marked", "rows removed"])
 async def test_a_living_worker_finishes_what_a_dead_process_began(
-    ready_postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ready_postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_removed_rows: bool
 ) -> None:
-    """D10: a process is killed after its first rows; a worker beside it removes the rest."""
-    place = "commit delete.rows after 1"
-    monkeypatch.setattr(sweep, "_TIDY_SECONDS", 0.2)
-    async with Runtime(ready_postgres_url, files=str(tmp_path / "files"))(lambda _: "Yes.") as outlast:
-        await asyncio.to_thread(delete_until, tmp_path, place, ready_postgres_url)
+    """D10: a process ended after its mark, or between rows and files; a worker that is there removes the rest."""
+    monkeypatch.setattr(sweep, "_TIDY_SECONDS", 0.1)
+    files = tmp_path / "files"
+    async with Runtime(ready_postgres_url, files=str(files))(lambda _: "Yes.") as outlast:
+        said = [ModelRequest(parts=[UserPromptPart(content=LARGE)])]
+        session = await outlast.sessions.create(external_id="one", history=said)
+        other = await outlast.sessions.create(history=said)
+        await session.ask("Hi")
+        assert {each.name for each in files.iterdir()} == {session.id, other.id}
+        await outlast.database.transaction(
+            lambda unit: delete.mark(unit, session.id, owner_id="local", limits=TurnLimits()), name="delete"
+        )
+        if has_removed_rows:
+            await outlast.database.transaction(lambda unit: deleted.remove_some(unit, session.id), name="delete.rows")
         async with asyncio.timeout(30):
-            while await outlast.database.read(marked):  # noqa: ASYNC110 - it tells nobody
-                await asyncio.sleep(0.05)
-        (left,) = await outlast.sessions.list(archived=None)
-        assert left.title == "Other"
-        async with asyncio.timeout(30):
-            while (kept := [each.name for each in (tmp_path / "files").iterdir()]) != [left.id]:
-                assert left.id in kept
-                await asyncio.sleep(0.05)
-        assert len(await left.history()) == 1
-        assert (await outlast.sessions.create(external_id="one")).title is None
+            while await outlast.database.read(deleted.marked) or (files / session.id).exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert [each.id for each in await outlast.sessions.list(archived=None)] == [other.id]
+        assert len(await other.history()) == 1
+        assert (await outlast.sessions.create(external_id="one")).id != session.id
