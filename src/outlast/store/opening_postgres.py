@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.store import jobs, schema
@@ -15,6 +15,8 @@ from outlast.store.postgres import FOREIGN, PostgresDatabase, connect_within, sq
 
 ADVISORY_LOCK = 0x0071A57
 _HEARS_WITHIN = 5.0
+_TRIES = 5
+_DEADLOCK = "40P01"
 _REFUSED = ("28", "3D", "42501")
 """SQLSTATEs that no waiting ends: a role that may not come in, no such database, no right to make tables."""
 
@@ -26,11 +28,7 @@ async def open_postgres(
     straight = direct or url
     engine = create_async_engine(straight, connect_args=connect_within(straight, wait))
     try:
-        async with engine.begin() as connection:
-            await connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
-            await connection.run_sync(_migrate)
-            has_old_jobs = await jobs.install((await connection.get_raw_connection()).driver_connection)
-        if has_old_jobs:
+        if await _migrated(engine):
             async with engine.connect() as connection:
                 await jobs.upgrade((await connection.get_raw_connection()).driver_connection)
     except FOREIGN as exc:
@@ -54,6 +52,21 @@ async def open_postgres(
             await database.close()
             raise
     return database
+
+
+async def _migrated(engine: AsyncEngine) -> bool:
+    """True: the tables of jobs are of an older release. Tried again if it gave way to those who work meanwhile."""
+    for attempt in range(_TRIES):
+        try:
+            async with engine.begin() as connection:
+                await connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
+                await connection.run_sync(_migrate)
+                return await jobs.install((await connection.get_raw_connection()).driver_connection)
+        except DBAPIError as exc:
+            if attempt + 1 == _TRIES or sqlstate(exc) != _DEADLOCK:
+                raise
+            await asyncio.sleep(0.1 * 2**attempt)
+    raise AssertionError("unreachable: the last try returns or raises")
 
 
 async def _check_direct(database: PostgresDatabase, direct: sa.URL) -> None:

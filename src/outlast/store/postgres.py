@@ -96,7 +96,7 @@ class PostgresDatabase:
                 async with self._reading.connect() as connection:
                     return await connection.run_sync(fn)
             except FOREIGN as exc:
-                if attempt + 1 == _RETRIES or not (_was_cut(exc) or _STALE_PLAN in _words(exc)):
+                if attempt + 1 == _RETRIES or not _may_repeat(exc):
                     raise self._farewell.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -170,12 +170,9 @@ def _was_cut(exc: Exception) -> bool:
 
 
 def _may_repeat(exc: Exception) -> bool:
-    """Of a transaction that was not committed."""
-    return _was_cut(exc) or any(sign in _words(exc) for sign in (_STALE_PLAN, "deadlock", "could not serialize"))
-
-
-def _words(exc: Exception) -> str:
-    return str(getattr(exc, "orig", exc))
+    """Of a transaction that was not committed. Reads too can be in the way of a migration, and give way to it."""
+    text = str(getattr(exc, "orig", exc))
+    return _was_cut(exc) or any(sign in text for sign in (_STALE_PLAN, "deadlock", "could not serialize"))
 
 
 def unavailable(exc: BaseException) -> BaseException:
