@@ -6,7 +6,7 @@ request. Whatever interrupts the run, a new run from the committed history goes 
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -46,7 +46,7 @@ from outlast.sessions.resume import OpenCallBook, Recorded
 from outlast.sessions.turn import Claim
 from outlast.sessions.turn_calls import TurnCalls
 from outlast.sessions.turn_log import TurnLog
-from outlast.sessions.usage import usage_of
+from outlast.sessions.usage import stored, usage_of
 from outlast.store import events, inputs, messages, spending, turns
 from outlast.store.inputs import Input
 from outlast.store.turns import Disposition, Origin, TurnState
@@ -356,14 +356,14 @@ class TurnRun:
         return step
 
     def end_turn(self, unit: Unit, target: TurnState, data: dict[str, Any]) -> Step:
-        data = {**self.log.secrets.mask(data), "usage": asdict(self.usage)}
+        data = {**self.log.secrets.mask(data), "usage": stored(self.usage)}
         values = self._counted(self.requests)
         moved = turn.end(unit, self.claim, target, data, values=values, limits=self.policy.turns)
         assert moved is Disposition.MOVED, "the fence was checked in this transaction"
         return Step.ENDED
 
     def _counted(self, requests: int) -> dict[str, Any]:
-        return {"requests": requests, "usage": turns.encode(asdict(self.usage))}
+        return {"requests": requests, "usage": turns.encode(stored(self.usage))}
 
     def _closing_line(self, output: Any) -> str | None:
         """A turn that ran tools and ended without a word still ends with one."""

@@ -4,9 +4,14 @@ A price that is not known is said to be unknown, never zero.
 """
 
 import math
+from dataclasses import fields
 from typing import Any
 
 from pydantic_ai.messages import ModelResponse
+
+from outlast.events.outcome import Usage
+
+_FIELDS = fields(Usage)
 
 
 def usage_of(response: ModelResponse) -> dict[str, Any]:
@@ -18,6 +23,11 @@ def usage_of(response: ModelResponse) -> dict[str, Any]:
         "cache_write_tokens": usage.cache_write_tokens,
         "cost_microdollars": _cost(response),
     }
+
+
+def stored(usage: Usage) -> dict[str, int | None]:
+    """As rows and events have it. Not by `asdict`, which copies every value: it is part of most commits of a turn."""
+    return {each.name: getattr(usage, each.name) for each in _FIELDS}
 
 
 def _cost(response: ModelResponse) -> int | None:
