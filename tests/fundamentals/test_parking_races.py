@@ -15,7 +15,7 @@ from outlast.ids import TurnId
 from outlast.store import tables, turns
 from outlast.store.tasks import TaskState
 from outlast.store.unit import Unit
-from outlast.testing import ScriptedModel, call, gate, tool_returns
+from outlast.testing import ScriptedModel, Step, call, gate, texts_seen, tool_returns
 from tests.support.background import (
     BUDGET,
     handle_of,
@@ -122,8 +122,15 @@ async def test_a_turn_that_was_asked_to_stop_cannot_park(runtime: Runtime) -> No
 
 async def test_a_call_parked_just_before_stop_goes_on(runtime: Runtime) -> None:
     """B1, D5, P6: the park commits first; the model is told the handle, and the task goes on."""
+
+    def reply(messages: list[ModelMessage]) -> Step:
+        if not tool_returns(messages):
+            return call("survey", call_id="c1")
+        # Before the end of the task is told, the turn is still at its second request when it learns of the stop.
+        return "I see." if len(texts_seen(messages)) > 1 else [gate(asyncio.Event()), "Never said."]
+
     survey = Survey()
-    async with held(runtime, survey, scripted(call("survey", call_id="c1"), "I see.")) as (outlast, commits):
+    async with held(runtime, survey, ScriptedModel(reply)) as (outlast, commits):
         commits.hold("park")
         session = await outlast.sessions.create()
         await session.send("Go.")

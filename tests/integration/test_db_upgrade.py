@@ -27,7 +27,7 @@ async def test_a_postgres_database_is_upgraded_without_starting_anything(
     database = await opening_postgres.open_postgres(opening.parse(postgres_url))
     try:
         assert (await database.read(workers.roll)).sightings == []
-        assert (await database.read(workers.forgotten)).turns == []
+        assert (await database.read(workers.forgotten)).turns == {}
     finally:
         await database.close()
 
