@@ -57,7 +57,7 @@ FINISHED_MEANS_NEVER_REDONE = (
         (
             Edit(
                 "src/outlast/calls/hook.py",
-                "        await self.host.may_start()\n",
+                "        await confirm()\n",
                 "",
             ),
         ),

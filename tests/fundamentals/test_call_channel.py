@@ -107,6 +107,45 @@ async def test_a_call_within_its_budget_speaks_too(runtime: Runtime, is_sync: bo
         assert await session.tasks() == []
 
 
+async def test_what_a_call_said_last_is_kept_when_its_runtime_leaves_it(runtime: Runtime) -> None:
+    """A3, P1: its last words come after it was told to end, and nothing of them runs on behind the runtime."""
+    here = Checkpoint()
+
+    async def survey() -> None:
+        public.output("measuring ")
+        try:
+            await here()
+        finally:
+            public.output("put the boat away")
+
+    async with runtime(steps(), tools=[survey], budget=BUDGET, drain=timedelta(0)) as outlast:
+        _, task = await parked_session(outlast)
+    async with runtime(steps(), tools=[survey], budget=BUDGET) as outlast:
+        assert (await outlast.tasks.wait(task.id)).state is TaskState.FAILED
+        assert (await outlast.tasks.output(task.id)).text == "measuring put the boat away"
+
+
+async def test_what_a_stopped_call_said_last_is_kept(runtime: Runtime) -> None:
+    """A3, P6: Stop ends the code; what it said on its way out can be read."""
+    here = Checkpoint()
+
+    async def survey() -> None:
+        try:
+            await here()
+        finally:
+            public.output("put the boat away")
+
+    model = scripted(call("survey", call_id="c1"), call("read_output", id="c1", call_id="r1"), "Done.")
+    async with runtime(model, tools=[survey]) as outlast:
+        session = await outlast.sessions.create()
+        turn = await session.send("Go.")
+        await here.reached()
+        await session.stop()
+        assert (await turn.outcome()).state == "stopped"
+        outcome = await session.ask("What did it say?")
+        assert outcome.calls[0].result["text"] == "put the boat away"
+
+
 async def test_the_idempotency_key_is_the_same_before_and_after_parking(runtime: Runtime) -> None:
     """A1: it belongs to the call, whatever becomes of it."""
     here = Checkpoint()

@@ -148,14 +148,17 @@ async def test_a_worker_that_was_frozen_is_refused_and_begins_anew(
     assert (await (await session.send("hello")).outcome(wait=30)).text == "Heard."
 
 
+@pytest.mark.parametrize(
+    ("place", "tool"), [("journal", "survey"), ("start", "survey"), ("journal", "dig"), ("thread", "dig")]
+)
 async def test_a_worker_that_froze_before_its_tools_does_not_start_them_after_others_told_of_them(
-    workers: Workers, outlast: Outlast[Any, Any]
+    workers: Workers, outlast: Outlast[Any, Any], place: str, tool: str
 ) -> None:
     """P2, P5: the call was told as one that may have run or not; when the worker wakes, it must not run after all."""
-    first = await workers.start(OUTLAST_TEST_FREEZE_AFTER="journal", **SOON)
+    first = await workers.start(OUTLAST_TEST_FREEZE=place, **SOON)
     session = await outlast.sessions.create()
-    turn = await session.send("survey")
-    await until(lambda: workers.effects("journal.froze") == [first.pid])
+    turn = await session.send(tool)
+    await until(lambda: workers.effects(f"{place}.froze") == [first.pid])
     second = await workers.start(**SOON)
     outcome = await turn.outcome(wait=60)
     assert (outcome.state, outcome.text) == ("completed", "It goes on.")
@@ -165,7 +168,7 @@ async def test_a_worker_that_froze_before_its_tools_does_not_start_them_after_ot
     assert (await (await session.send("hello")).outcome(wait=60)).text == "Heard."
     first.terminate()
     assert await first.wait() == 0
-    assert workers.effects("survey.began") == []
+    assert workers.effects(f"{tool}.began") == []
 
 
 async def test_a_tool_that_blocks_the_event_loop_does_not_look_like_death(

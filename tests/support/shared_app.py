@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
 from outlast import Outlast, Settings, hints
+from outlast.calls import hook
+from outlast.calls.call import CallThreads, RunningCall
 from outlast.engines import presence, sweep
 from outlast.sessions.turn_log import TurnLog
 from outlast.store.unit import Unit
@@ -50,6 +53,12 @@ async def _guarded(name: str) -> str:
 async def survey() -> str:
     """Changes the world: nobody may run it twice."""
     return await _guarded("survey")
+
+
+def dig() -> str:
+    """Changes the world too, in a thread."""
+    effect("dig.began")
+    return "dug"
 
 
 async def probe() -> str:
@@ -89,7 +98,7 @@ def reply(messages: list[ModelMessage]) -> Step:
     if asked.startswith("talk"):
         said = text(words(answered), chunk=3, pause=0.004)
         return [said] if answered >= STEPS else [said, call("glance", at=answered)]
-    if asked.startswith(("survey", "probe", "block")):
+    if asked.startswith(("survey", "probe", "block", "dig")):
         tool, _, seconds = asked.partition(" ")
         given: dict[str, Any] = {"seconds": float(seconds)} if seconds else {}
         return [call(tool, **given)] if answered == 0 else ["It goes on."]
@@ -101,6 +110,7 @@ def make(database: str, **settings: Any) -> Outlast[Any, Any]:
         Tool(survey, metadata=hints(budget=0.1)),
         Tool(probe, metadata=hints(budget=0.1, read_only=True)),
         Tool(block, metadata=hints(budget=None)),
+        Tool(dig),
         Tool(glance, metadata=hints(read_only=True)),
     ]
     chosen: dict[str, Any] = {
@@ -115,32 +125,65 @@ def make(database: str, **settings: Any) -> Outlast[Any, Any]:
     )
 
 
-def freeze_after(place: str) -> None:
-    """The first time that a turn has committed this, the whole process stops until somebody sends SIGCONT.
+def freeze_once(place: str) -> None:
+    """The first time that it comes to this place, the whole process stops until somebody sends SIGCONT.
 
     Then its presence is the last to notice: a turn that goes on without asking has all the time it needs.
     """
-    commit, begin_anew = TurnLog.commit, presence.Presence._begin_anew  # pyright: ignore[reportPrivateUsage]
+    begin_anew = presence.Presence._begin_anew  # pyright: ignore[reportPrivateUsage]
 
     async def late(self: presence.Presence, connection: Any) -> bool:
         await asyncio.sleep(1)
         return await begin_anew(self, connection)
 
+    presence.Presence._begin_anew = late  # pyright: ignore[reportPrivateUsage]
+    {"journal": _freeze_after_journal, "start": _freeze_before_start, "thread": _freeze_before_thread}[place]()
+
+
+def _freeze(place: str) -> None:
+    effect(f"{place}.froze")
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _freeze_after_journal() -> None:
+    commit = TurnLog.commit
+
     async def committed(self: TurnLog, name: str, fn: Callable[[Unit], Any]) -> Any:
         found = await commit(self, name, fn)
-        if name == place and TurnLog.commit is committed:
+        if name == "journal" and TurnLog.commit is committed:
             TurnLog.commit = commit
-            effect(f"{place}.froze")
-            os.kill(os.getpid(), signal.SIGSTOP)
+            _freeze("journal")
         return found
 
     TurnLog.commit = committed
-    presence.Presence._begin_anew = late  # pyright: ignore[reportPrivateUsage]
+
+
+def _freeze_before_start() -> None:
+    start = hook.start
+
+    def late(running: RunningCall, handler: Callable[[Any], Any], args: Any) -> asyncio.Task[Any]:
+        hook.start = start
+        _freeze("start")
+        return start(running, handler, args)
+
+    hook.start = late
+
+
+def _freeze_before_thread() -> None:
+    submit = ThreadPoolExecutor.submit
+
+    def late(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, CallThreads):
+            ThreadPoolExecutor.submit = submit
+            _freeze("thread")
+        return submit(self, fn, *args, **kwargs)
+
+    ThreadPoolExecutor.submit = late
 
 
 if "OUTLAST_TEST_FROZEN_SECONDS" in os.environ:  # else a test of a freeze waits longer than all the others together
     sweep.FROZEN_SECONDS = float(os.environ["OUTLAST_TEST_FROZEN_SECONDS"])
     presence.SURE_SECONDS = sweep.FROZEN_SECONDS / 2
-if "OUTLAST_TEST_FREEZE_AFTER" in os.environ:
-    freeze_after(os.environ["OUTLAST_TEST_FREEZE_AFTER"])
+if "OUTLAST_TEST_FREEZE" in os.environ:
+    freeze_once(os.environ["OUTLAST_TEST_FREEZE"])
 app = make(os.environ.get("OUTLAST_TEST_DATABASE", "postgresql:///outlast"))

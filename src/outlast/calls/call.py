@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ class RunningCall:
     """One invocation in progress. `threads` are the thread jobs its tool started: a thread cannot be killed.
 
     `inner` is the coroutine that runs it; `own_thread` the job that is the tool itself, if it is a sync tool.
+    `confirm` is awaited right before the tool's code starts; it raises when the call was given to another.
     """
 
     session_id: SessionId
@@ -36,6 +38,7 @@ class RunningCall:
     args: Any
     secrets: Secrets
     channel: Channel
+    confirm: Callable[[], Coroutine[Any, Any, None]] | None = None
     started: float = field(default_factory=monotonic)
     threads: set[Future[Any]] = field(default_factory=set[Future[Any]])
     own_thread: Future[Any] | None = None
@@ -94,13 +97,29 @@ class CallThreads(ThreadPoolExecutor):
     """The runtime's own threads for sync tools; each job is known to the call that started it."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future = super().submit(fn, *args, **kwargs)
         call = current_call.get()
-        if call is not None:
-            call.threads.add(future)
-            if call.inner is not None and call.inner is _running_coroutine():
-                call.own_thread = future
+        if call is None:
+            return super().submit(fn, *args, **kwargs)
+        is_tool = call.inner is not None and call.inner is _running_coroutine()
+        future = super().submit(_confirmed(call, fn) if is_tool else fn, *args, **kwargs)
+        call.threads.add(future)
+        if is_tool:
+            call.own_thread = future
         return future
+
+
+def _confirmed(call: RunningCall, tool: Callable[..., Any]) -> Callable[..., Any]:
+    """A sync tool may have waited for its thread: it asks again, there, in the last moment."""
+    confirm = call.confirm
+    if confirm is None:
+        return tool
+    loop = asyncio.get_running_loop()
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        asyncio.run_coroutine_threadsafe(confirm(), loop).result()
+        return tool(*args, **kwargs)
+
+    return run
 
 
 def _running_coroutine() -> asyncio.Task[Any] | None:

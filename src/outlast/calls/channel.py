@@ -108,6 +108,7 @@ class CallChannel:
         self._loop = asyncio.get_running_loop()
         self._buffer = OutputBuffer(offset)
         self._is_closed = False
+        self._is_resting = False
         self._flushing: asyncio.Task[None] | None = None
         self._progress_timer: asyncio.TimerHandle | None = None
         self._puts: set[asyncio.Task[Any]] = set()
@@ -122,7 +123,7 @@ class CallChannel:
         self._loop.call_soon_threadsafe(self._take_progress, self._home.secrets.mask(progress))
 
     def output(self, text: str) -> None:
-        if not text:
+        if not text or self._is_closed:
             return
         self.is_used = True
         self._buffer.add(self._home.secrets.mask(_storable(text)), self._attempt)
@@ -137,21 +138,26 @@ class CallChannel:
         return key
 
     async def close(self) -> None:
-        """Everything that was said is durable when this returns."""
+        """Everything that was said is durable when this returns; what code says after its end is not taken."""
         if not self.is_used:
             return
+        await asyncio.sleep(0)  # what it said last is still on its way into this loop
+        self._is_closed = True
         if self._progress_timer is not None:
             self._progress_timer.cancel()
             self._progress_timer = None
-        await asyncio.sleep(0)
         if self._puts:
             await asyncio.wait(self._puts)
         if self._flushing is not None:
+            if self._is_resting:
+                self._flushing.cancel()
             await asyncio.wait({self._flushing})
         while await self._flush():
             continue
 
     def _take_progress(self, progress: dict[str, Any]) -> None:
+        if self._is_closed:
+            return
         now = self._loop.time()
         self.last_progress = progress
         wait = 0.0 if self.progressed_at is None else self.progressed_at + _PROGRESS_SECONDS - now
@@ -174,10 +180,13 @@ class CallChannel:
     async def _flush_until_quiet(self) -> None:
         try:
             while True:
-                if not await self._flush():
+                if not await self._flush() or self._is_closed:
                     break
+                self._is_resting = True
                 await asyncio.sleep(_FLUSH_SECONDS)
+                self._is_resting = False
         finally:
+            self._is_resting = False
             self._flushing = None
         # A thread may have said something in the moment in which it still saw this at work.
         if not self._buffer.is_empty and not self._is_closed:
@@ -201,6 +210,7 @@ class CallChannel:
                 self._is_closed = True
                 return False
             log.warning("output waits for the database", call_id=self._call_id, error=str(exc))
+            await asyncio.sleep(_FLUSH_SECONDS)
         return True
 
     def _put(self, entry: dict[str, Any], data: bytes) -> None:

@@ -20,7 +20,7 @@ from outlast.calls.channel import CallChannel
 from outlast.calls.control import WithControlTools
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
-from outlast.errors import OutlastError
+from outlast.errors import AttemptLost, OutlastError
 from outlast.tools import outcomes
 from outlast.tools.hints import UNSET, Hints, hints_of
 
@@ -42,10 +42,6 @@ class OpenCalls(Protocol):
 
 class CallHost(Protocol):
     """The turn's side of a call: its identity, its channel, and what became of it."""
-
-    async def may_start(self) -> None:
-        """Raises when what this attempt runs was given to another."""
-        ...
 
     def begin(self, call: ToolCallPart) -> RunningCall: ...
 
@@ -127,7 +123,6 @@ class CallHook(AbstractCapability[Any]):
             return PUT_BACK
         if not is_control and self.breaker.refuses(call.tool_name, call.args):
             raise ToolFailed(REFUSED.format(count=MOST))
-        await self.host.may_start()
         running = self.host.begin(call)
         inner = start(running, handler, args)
         try:
@@ -193,6 +188,8 @@ class CallHook(AbstractCapability[Any]):
             await running.channel.close()
         try:
             value = await self.host.view(running, outcomes.settle(running.tool, inner.result(), running.secrets))
+        except AttemptLost:
+            raise
         except asyncio.CancelledError as exc:
             raise self._failed(running, outcomes.internal_error(running.tool, exc, running.secrets)) from exc
         except Exception as exc:
@@ -217,6 +214,9 @@ class CallHook(AbstractCapability[Any]):
         if not inner.done() or running.busy_threads():
             self.ends.unconfirmed[running.call_id] = Unconfirmed(running, inner)
             return
+        if isinstance(running.channel, CallChannel):
+            closing = asyncio.create_task(running.channel.close(), name=f"close {running.call_id}")
+            await _bounded_wait({closing}, timedelta(days=1))
         try:
             value = outcomes.settle(running.tool, really(running, inner).result(), running.secrets)
         except (Exception, asyncio.CancelledError):
@@ -235,11 +235,23 @@ def start(running: RunningCall, handler: Callable[[Any], Any], args: Any) -> asy
     """Run a tool so that its code finds the call it belongs to."""
     token = current_call.set(running)
     try:
-        run = trace.traced(running.tool, running.call_id, handler)
+        run = trace.traced(running.tool, running.call_id, _confirmed(running, handler))
         running.inner = asyncio.create_task(run(args), name=f"call {running.tool} {running.call_id}")
     finally:
         current_call.reset(token)
     return running.inner
+
+
+def _confirmed(running: RunningCall, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    confirm = running.confirm
+    if confirm is None:
+        return handler
+
+    async def run(args: Any) -> Any:
+        await confirm()
+        return await handler(args)
+
+    return run
 
 
 async def _bounded_wait(waited: set[Any], limit: timedelta) -> None:

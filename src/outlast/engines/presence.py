@@ -79,8 +79,8 @@ class Presence:
         have already told as unknown, that it was.
         """
         while not self._is_sure(worker_id):
-            if self.worker_id != worker_id:
-                raise AttemptLost(f"{worker_id} was taken for dead: what it ran belongs to others.")
+            if self.worker_id != worker_id or self._is_leaving:
+                raise AttemptLost(f"{worker_id} was taken for dead, or left: what it ran belongs to others.")
             renewed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._unsure.append(renewed)
             self._call_there()
@@ -100,6 +100,7 @@ class Presence:
         self._call_there()
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
+        self._answer()
 
     def _call_there(self) -> None:
         if self._there is not None and self._attention is not None:

@@ -1,9 +1,10 @@
 """The turn's side of its calls: their channels, their parking, and what the model is shown of their results."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, cast
 
 from pydantic_ai import ToolReturn
@@ -29,10 +30,6 @@ from outlast.tools.hints import Hints
 TOO_MANY = "too_many_open_tasks"
 
 
-async def _certain(worker_id: WorkerId) -> None:
-    """In a process that is alone with its database nobody else can take over."""
-
-
 @dataclass(frozen=True, slots=True)
 class CallShop:
     """What the calls of a worker share."""
@@ -43,11 +40,12 @@ class CallShop:
     worker_id: WorkerId
     max_open_tasks: int
     deadline: timedelta
-    confirm: Callable[[WorkerId], Awaitable[None]] = _certain
-    """Awaited before code starts; raises AttemptLost when the worker of that name was taken for dead."""
+    confirm: Callable[[WorkerId], Coroutine[Any, Any, None]] | None = None
+    """Raises AttemptLost when the worker of that name was taken for dead. None: alone with its database, none is."""
 
-    async def may_start(self) -> None:
-        await self.confirm(self.worker_id)
+    @property
+    def confirm_call(self) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        return None if self.confirm is None else partial(self.confirm, self.worker_id)
 
 
 class TurnCalls:
@@ -102,9 +100,6 @@ class TurnCalls:
         call = self._begun.get(call_id)
         return call.channel.artifacts if call is not None and isinstance(call.channel, CallChannel) else []
 
-    async def may_start(self) -> None:
-        await self._shop.may_start()
-
     def begin(self, call: ToolCallPart) -> RunningCall:
         self._press_again()
         fence = self._log.fence
@@ -125,6 +120,7 @@ class TurnCalls:
             call.args,
             self._shop.home.secrets,
             channel,
+            self._shop.confirm_call,
         )
         return running
 

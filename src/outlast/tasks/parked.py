@@ -223,6 +223,8 @@ class ParkedCalls:
 
     async def _let_go(self, owned: Owned) -> None:
         self._forget(owned)
+        if isinstance(owned.call.channel, CallChannel):
+            await owned.call.channel.close()
         if owned in self._owned:
             self._owned.discard(owned)
             if owned.when_over is not None:

@@ -25,7 +25,6 @@ class _Capture(AbstractCapability[Any]):
     """Starts the one call and lets the run go: the call goes on without it."""
 
     running: RunningCall
-    shop: CallShop
     inner: asyncio.Task[Any] | None = None
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -34,7 +33,6 @@ class _Capture(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
-        await self.shop.may_start()
         self.inner = start(self.running, handler, args)
         try:
             await asyncio.wait({self.inner})
@@ -84,14 +82,15 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     bind_channel(channel, shop, task.id, attempt=task.attempt)
     if offset:
         channel.output(f"\n[attempt {task.attempt}: the call runs again from its start]\n")
-    return RunningCall(session_id, task.turn_id, call_id, task.tool, task.spec.get("args"), shop.home.secrets, channel)
+    args, secrets = task.spec.get("args"), shop.home.secrets
+    return RunningCall(session_id, task.turn_id, call_id, task.tool, args, secrets, channel, shop.confirm_call)
 
 
 async def _run(
     agent: Agent[Any, Any], shop: CallShop, threads: CallThreads, running: RunningCall, lease: DepsLease
 ) -> Any:
     """One tool without a model: a history that ends in its call, and only the step that executes calls."""
-    capture = _Capture(running, shop)
+    capture = _Capture(running)
     call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
     history = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
     value = await lease.open()
