@@ -14,10 +14,10 @@ from outlast.engines import presence
 from outlast.engines.presence import Presence
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.ids import WorkerId
-from outlast.store import workers
+from outlast.store import postgres, workers
 from outlast.store.postgres import unavailable
 from outlast.store.unit import Unit
-from tests.support.store import opened
+from tests.support.store import append, new_session, note, opened, stored_notes
 
 
 class Failing:
@@ -162,3 +162,28 @@ async def test_a_worker_asks_before_it_says_that_it_was_not_taken_for_dead(
         finally:
             await present.close()
     assert lost == [present.worker_id] != [name]
+
+
+async def test_who_freezes_in_a_transaction_holds_nobody_up(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P5: the server ends a transaction that says nothing any more; it is done again, once, after the others."""
+    monkeypatch.setattr(postgres, "IDLE_SECONDS", 0.3)
+    async with opened(postgres_url) as frozen, opened(postgres_url) as other:
+        session_id = await new_session(other)
+        locked, thawed, tries = asyncio.Event(), asyncio.Event(), 0
+
+        def freeze(unit: Unit) -> None:
+            nonlocal tries
+            tries += 1
+            unit.lock(session_id)
+            if tries == 1:
+                locked.set()
+                await_only(thawed.wait())
+            unit.append(session_id, [note("late")])
+
+        freezing = asyncio.create_task(frozen.transaction(freeze, name="freeze"))
+        await locked.wait()
+        await append(other, session_id, note("in time"))
+        thawed.set()
+        await freezing
+        assert tries == 2
+        assert await stored_notes(other, session_id) == ["in time", "late"]

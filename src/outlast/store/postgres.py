@@ -35,6 +35,9 @@ _STALE_PLAN = "cached statement plan is invalid"
 """What the driver says of a statement that it had prepared before a column changed: another version has migrated."""
 _NOT_TEXT = "22021"
 """The SQLSTATE of a character that no text of PostgreSQL can hold: NUL."""
+IDLE_SECONDS = 10.0
+"""Who says nothing for so long in a transaction is frozen: the server ends it, and with it the locks it holds."""
+_IDLE = "25P03"
 _BEGIN = sa.text(
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, pg_current_xact_id()::text AS id"
 )
@@ -69,6 +72,8 @@ class PostgresDatabase:
             pool_pre_ping=True,
             connect_args=arguments,
         )
+        if not is_pooled:
+            sa.event.listen(self._engine.sync_engine, "connect", _bound_idleness)
         # All statements of one read see one moment, as they do on SQLite.
         self._reading = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         # In place of a question over the wire, which SQLAlchemy puts into a transaction of its own: three round trips.
@@ -159,6 +164,15 @@ class PostgresDatabase:
             await asyncio.sleep(0.01)
 
 
+def _bound_idleness(dbapi_connection: Any, _: object) -> None:
+    """Past a pooler this would be said to whoever gets the server's session next, so there the role must say it."""
+
+    async def say(connection: Any) -> None:
+        await connection.execute(f"SET idle_in_transaction_session_timeout = {int(IDLE_SECONDS * 1000)}")
+
+    dbapi_connection.run_async(say)
+
+
 def _is_open(dbapi_connection: Any) -> bool:
     """What the driver knows by itself: a server that goes, or cuts a connection, closes it on this side too."""
     return not dbapi_connection.driver_connection.is_closed()
@@ -172,7 +186,11 @@ def _was_cut(exc: Exception) -> bool:
 def _may_repeat(exc: Exception) -> bool:
     """Of a transaction that was not committed. Reads too can be in the way of a migration, and give way to it."""
     text = str(getattr(exc, "orig", exc))
-    return _was_cut(exc) or any(sign in text for sign in (_STALE_PLAN, "deadlock", "could not serialize"))
+    return (
+        _was_cut(exc)
+        or sqlstate(exc) == _IDLE
+        or any(sign in text for sign in (_STALE_PLAN, "deadlock", "could not serialize"))
+    )
 
 
 def unavailable(exc: BaseException) -> BaseException:
@@ -202,7 +220,7 @@ def _is_unreachable(exc: BaseException) -> bool:
         exc = exc.orig or exc
     if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError | InternalClientError):
         return True
-    return sqlstate(exc)[:2] in _UNAVAILABLE
+    return sqlstate(exc) == _IDLE or sqlstate(exc)[:2] in _UNAVAILABLE
 
 
 def connect_within(url: sa.URL, seconds: float) -> dict[str, Any]:
