@@ -8,6 +8,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 import structlog
 from asyncpg.exceptions import InterfaceError, InternalClientError, PostgresError
+from sqlalchemy import event
 from sqlalchemy import exc as exc_types
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -73,7 +74,7 @@ class PostgresDatabase:
             connect_args=arguments,
         )
         if not is_pooled:
-            sa.event.listen(self._engine.sync_engine, "connect", _bound_idleness)
+            event.listen(self._engine.sync_engine, "connect", _bound_idleness)
         # All statements of one read see one moment, as they do on SQLite.
         self._reading = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         # In place of a question over the wire, which SQLAlchemy puts into a transaction of its own: three round trips.
