@@ -11,7 +11,7 @@ from outlast.owners import spending as report
 from outlast.store import spending
 from outlast.store.database import Database
 from outlast.store.spending import Spent
-from outlast.store.unit import Unit
+from outlast.store.unit import SilentOutbox, Unit
 from tests.support.store import OWNER
 
 BIG = 9_000_000_000
@@ -33,8 +33,9 @@ async def spend(database: Database, cost: int | None, *, at: datetime, owner_id:
     """On a day of the test's own choice: PostgreSQL has its own clock."""
 
     def add(unit: Unit) -> None:
-        unit.now = at
-        spending.add(unit, owner_id, usage(cost, tokens=tokens))
+        then = Unit(unit.connection, at)
+        spending.add(then, owner_id, usage(cost, tokens=tokens))
+        then.flush(SilentOutbox())
 
     await database.transaction(add, name="spend")
 

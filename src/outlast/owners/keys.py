@@ -76,7 +76,7 @@ class Keys:
         """The key with this text if it opens anything now; None for a wrong, revoked or expired one."""
         parts = _TEXT.fullmatch(text)
         key_id, secret = (f"key_{parts[1]}", parts[2]) if parts is not None else ("", "")
-        found = await self.database.read(lambda connection: keys.find(connection, key_id))
+        found = await self.database.read(lambda connection: keys.find(connection, key_id), is_single=True)
         # Compared also when there is no such key: how long the answer takes does not tell which ids exist.
         is_right = hmac.compare_digest(_hash(secret), _NO_HASH if found is None else found[1])
         if parts is None or found is None or not is_right or not found[0].is_valid(self.clock.now()):

@@ -30,7 +30,7 @@ def mark(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits
     turn.abort(unit, session, limits=limits)
     for task_id in tasks.open_ids(unit.connection, session_id):
         unit.signal(task_topic(task_id))
-    for each in inputs.waiting(unit.connection, session_id):
+    for each in inputs.waiting_for(unit, session_id):
         unit.signal(input_topic(each.id))
     unit.append(session_id, [Draft(EventType.SESSION_DELETED, {})])
     session.set(deleted_at=unit.now_us, external_id=None)

@@ -64,7 +64,7 @@ class Sessions:
 
     async def get(self, session_id: SessionId | str) -> Session:
         row = await self._services.database.read(
-            lambda connection: sessions.get(connection, SessionId(session_id), self._owner_id)
+            lambda connection: sessions.get(connection, SessionId(session_id), self._owner_id), is_single=True
         )
         if row is None:
             raise NotFound("There is no such session.", id=session_id)

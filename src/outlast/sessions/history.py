@@ -106,7 +106,7 @@ async def load(database: Database, files: FileStore, session_id: SessionId) -> l
         def page(connection: sa.Connection, after: int = after) -> list[messages.MessageRow]:
             return messages.page(connection, session_id, after=after, limit=_PAGE, seen_only=True)
 
-        rows = await database.read(page)
+        rows = await database.read(page, is_single=True)
         entries += [Entry(await decode(files, row.body), row.position, row.turn_id, row.event) for row in rows]
         if len(rows) < _PAGE:
             return entries

@@ -160,7 +160,7 @@ def _waiting(unit: Unit, session_id: SessionId, input_id: InputId, owner_id: str
 def _check_busy(unit: Unit, session: LockedSession, mode: Mode, limits: Limits) -> None:
     if mode is Mode.REJECT:
         raise SessionBusy("A turn is running: wait for its end, or send with when_busy='steer' or 'queue'.")
-    said = [each for each in inputs.waiting(unit.connection, session.id) if each.kind is InputKind.MESSAGE]
+    said = [each for each in inputs.waiting_for(unit, session.id) if each.kind is InputKind.MESSAGE]
     if len(said) >= limits.max_inbox:
         raise InboxFull(
             f"{len(said)} messages already wait in this session: wait until one is delivered, or remove one.",
@@ -182,7 +182,7 @@ def _interrupt(unit: Unit, turn_id: TurnId) -> None:
 
 
 def _place(unit: Unit, session_id: SessionId) -> int:
-    return sum(each.kind is InputKind.MESSAGE for each in inputs.waiting(unit.connection, session_id))
+    return sum(each.kind is InputKind.MESSAGE for each in inputs.waiting_for(unit, session_id))
 
 
 def _log(unit: Unit, session: LockedSession, type_: EventType, kept: Input) -> None:

@@ -54,7 +54,7 @@ class LogPages:
     async def _look(self, look: _Look) -> Page | None:
         await asyncio.sleep(0)  # whoever was woken by the same commit comes along
         del self._waiting[look]
-        return await self.database.read(_page(*look))
+        return await self.database.read(_page(*look), is_single=True)
 
     def _ended(self, look: "asyncio.Task[Page | None]") -> None:
         self._running.discard(look)
@@ -66,10 +66,8 @@ def _page(
     session_id: SessionId, owner_id: str, after: int, limit: int, with_deleted: bool
 ) -> Callable[[sa.Connection], Page | None]:
     def page(connection: sa.Connection) -> Page | None:
-        bounds = events.bounds(connection, session_id, owner_id=owner_id, with_deleted=with_deleted)
-        if bounds is None:
-            return None
-        found = events.page(connection, session_id, max(after, bounds[0] - 1), limit)
-        return Page(found, bounds[0], bounds[1])
+        return events.look(
+            connection, session_id, after=after, limit=limit, owner_id=owner_id, with_deleted=with_deleted
+        )
 
     return page

@@ -197,7 +197,7 @@ class TurnRun:
         is_continuation = has_prompt and self.claim.turn.origin is Origin.RETRY
 
         def deliver(unit: Unit) -> list[Input] | None:
-            waiting = inputs.waiting(unit.connection, self.claim.fence.session_id)
+            waiting = inputs.waiting_for(unit, self.claim.fence.session_id)
             due = due_at_boundary(waiting) if self.has_begun else due_at_start(waiting)
             if has_prompt and not due and not is_continuation:
                 return None
@@ -229,7 +229,7 @@ class TurnRun:
     def take_inputs(self, unit: Unit) -> None:
         """A turn that fails before its first request takes along what it was started for, or that starts it again."""
         if not self.has_begun:
-            self._append_inputs(unit, due_at_start(inputs.waiting(unit.connection, self.claim.fence.session_id)))
+            self._append_inputs(unit, due_at_start(inputs.waiting_for(unit, self.claim.fence.session_id)))
 
     def _append_inputs(self, unit: Unit, due: Sequence[Input]) -> None:
         """Each input is a message of its own: its row stays small, and it names the message it stands in."""
@@ -345,7 +345,7 @@ class TurnRun:
         data = await self.log.pack(data)
 
         def end(unit: Unit) -> Step:
-            if due_at_boundary(inputs.waiting(unit.connection, self.claim.fence.session_id)):
+            if due_at_boundary(inputs.waiting_for(unit, self.claim.fence.session_id)):
                 row = turns.get(unit.connection, self.claim.fence.turn_id)
                 if row is not None and row.stop_requested_at is None:
                     return Step.GOES_ON

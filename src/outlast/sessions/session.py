@@ -351,7 +351,7 @@ class Session:
         return await self._database.read(look)
 
     async def _row(self) -> SessionRow:
-        return await self._database.read(self._there)
+        return await self._database.read(self._there, is_single=True)
 
     async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
         """Read something of a session that is still there."""

@@ -119,7 +119,7 @@ def start_if_waiting(unit: Unit, session: LockedSession, *, limits: TurnLimits) 
     """Start the next turn for what waits, unless one is active, the session is held, or it only wakes itself."""
     if session.turn_id is not None or session.is_held:
         return None
-    due = due_at_start(inputs.waiting(unit.connection, session.id))
+    due = due_at_start(inputs.waiting_for(unit, session.id))
     if not due:
         return None
     is_woken = all(each.kind is InputKind.WAKE for each in due)
@@ -228,7 +228,7 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId, *, limits: TurnLimit
     if row.attempt == 0 and limits is not None and _waits_for_tomorrow(unit, row, limits):
         return None
     session = unit.lock(row.session_id)
-    waiting = inputs.waiting(unit.connection, session.id)
+    waiting = inputs.waiting_for(unit, session.id)
     attempt = row.attempt + 1
     if attempt == 1:
         row = replace(row, model=_asked_model(waiting) or row.model)

@@ -86,7 +86,7 @@ class Turn:
 
     async def begins_after(self) -> int:
         """The position in the log after which the turn's first event stands."""
-        return (await self._services.database.read(self._row)).first_event - 1
+        return (await self._services.database.read(self._row, is_single=True)).first_event - 1
 
     def _waits_for_nobody(self, connection: sa.Connection) -> bool:
         """Also of a turn that has begun, and was handed over by a worker whose successor no longer has its agent."""

@@ -37,7 +37,7 @@ def begin(unit: Unit, owner_id: str, key: str, *, fingerprint: str, session_id: 
         "session_id": session_id,
         "created_at": unit.now_us,
     }
-    insert = postgresql.insert if unit.connection.dialect.name == "postgresql" else sqlite.insert
+    insert = postgresql.insert if unit.dialect == "postgresql" else sqlite.insert
     done = unit.connection.execute(insert(creations).values(row).on_conflict_do_nothing())
     if done.rowcount == 1:
         return None

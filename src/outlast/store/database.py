@@ -38,12 +38,15 @@ class Database(Protocol):
         """
         ...
 
-    async def read(self, fn: Callable[[sa.Connection], T]) -> T:
-        """Run `fn` on a reading connection, in a short transaction of its own."""
+    async def read(self, fn: Callable[[sa.Connection], T], *, is_single: bool = False) -> T:
+        """Run `fn` on a reading connection, in a short transaction of its own; `is_single`: it is one statement."""
         ...
 
     async def glance(self, fn: Callable[[sa.Connection], T]) -> T:
-        """The same for a few rows by their keys, for somebody who waits for them: it does not queue for a thread."""
+        """The same for a few rows by their keys, for somebody who waits for them: it does not queue for a thread.
+
+        What later statements find may be newer than what the first one found.
+        """
         ...
 
     def attach(self, outbox: Outbox) -> None:

@@ -8,6 +8,7 @@ from pydantic_core import from_json, to_json
 from outlast.clock import from_microseconds
 from outlast.events.event import Event
 from outlast.events.fold import cut, fold
+from outlast.events.stream import Page
 from outlast.events.types import TERMINAL, EventType
 from outlast.ids import SessionId, TurnId
 from outlast.store.statement import Row, Statement
@@ -28,6 +29,26 @@ _BOUNDS = Statement(
         sessions.c.id == sa.bindparam("session")
     )
 )
+_NEXT = (
+    sa.select(events)
+    .where(
+        events.c.session_id == sessions.c.id,
+        events.c.number > sa.func.greatest(sa.bindparam("after"), sessions.c.first_event - 1),
+    )
+    .order_by(events.c.number)
+    .limit(sa.bindparam("limit"))
+    .lateral("next_events")
+)
+_BOUNDS_AND_AFTER = Statement(
+    sa.select(
+        *(sessions.c.owner_id, sessions.c.first_event, sessions.c.last_event, sessions.c.deleted_at),
+        *(each for each in _NEXT.c),
+    )
+    .select_from(sessions.outerjoin(_NEXT, sa.true()))
+    .where(sessions.c.id == sa.bindparam("session"))
+    .order_by(_NEXT.c.number)
+)
+"""In one statement, which needs no transaction around it. SQLite, where that costs nothing, has no such join."""
 
 
 def from_row(row: Row) -> Event:
@@ -48,6 +69,30 @@ def page(connection: sa.Connection, session_id: SessionId, after: int, limit: in
     return [cut(from_row(row), after) for row in rows]
 
 
+def look(
+    connection: sa.Connection,
+    session_id: SessionId,
+    *,
+    after: int,
+    limit: int = PAGE,
+    owner_id: str,
+    with_deleted: bool = False,
+) -> Page | None:
+    """The next events of a session after a number, or from the first that is kept; None as `bounds` says it."""
+    limit = min(limit, PAGE)
+    if connection.dialect.name != "postgresql":
+        found = bounds(connection, session_id, owner_id=owner_id, with_deleted=with_deleted)
+        if found is None:
+            return None
+        return Page(page(connection, session_id, max(after, found[0] - 1), limit), *found)
+    rows = _BOUNDS_AND_AFTER.rows(connection, session=session_id, after=after, limit=limit)
+    found = _bounds_of(rows[0] if rows else None, owner_id, with_deleted)
+    if found is None:
+        return None
+    start = max(after, found[0] - 1)
+    return Page([cut(from_row(row), start) for row in rows if row["number"] is not None], *found)
+
+
 def bounds(
     connection: sa.Connection, session_id: SessionId, *, owner_id: str | None = None, with_deleted: bool = False
 ) -> tuple[int, int] | None:
@@ -55,7 +100,10 @@ def bounds(
 
     With `with_deleted` also of one that is being deleted, while it is not all gone.
     """
-    row = _BOUNDS.first(connection, session=session_id)
+    return _bounds_of(_BOUNDS.first(connection, session=session_id), owner_id, with_deleted)
+
+
+def _bounds_of(row: Row | None, owner_id: str | None, with_deleted: bool) -> tuple[int, int] | None:
     if row is None or (owner_id is not None and row["owner_id"] != owner_id):
         return None
     return None if row["deleted_at"] is not None and not with_deleted else (row["first_event"], row["last_event"])

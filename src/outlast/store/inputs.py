@@ -105,6 +105,11 @@ def waiting(connection: sa.Connection, session_id: SessionId) -> list[Input]:
     return [from_row(row) for row in _WAITING.rows(connection, session=session_id)]
 
 
+def waiting_for(unit: Unit, session_id: SessionId) -> list[Input]:
+    """The same inside a transaction that decides what becomes of them."""
+    return waiting(unit.reading(inputs), session_id)
+
+
 def get(connection: sa.Connection, session_id: SessionId, input_id: InputId) -> Input | None:
     row = _GET.first(connection, session=session_id, id=input_id)
     return None if row is None else from_row(row)
@@ -130,8 +135,8 @@ def insert(
     was_busy: bool,
 ) -> Input:
     sequence = session.next("last_input")
-    _INSERT.run(
-        unit.connection,
+    unit.write(
+        _INSERT,
         id=input_id,
         session_id=session.id,
         owner_id=session.owner_id,
@@ -173,7 +178,7 @@ def last_message(connection: sa.Connection, session_id: SessionId) -> int | None
 def mark_delivered(unit: Unit, ids: Sequence[InputId], turn_id: TurnId, message: int) -> None:
     """Only in the transaction that commits the request which contains them."""
     for each in ids:
-        _DELIVER.run(unit.connection, key=each, in_turn=turn_id, at_message=message, at=unit.now_us)
+        unit.write(_DELIVER, key=each, in_turn=turn_id, at_message=message, at=unit.now_us)
 
 
 def change_text(unit: Unit, input_id: InputId, text: str) -> None:

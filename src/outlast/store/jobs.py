@@ -75,7 +75,7 @@ async def upgrade(connection: Any) -> None:
 
 def enqueue(unit: Unit, work: Sequence[Work]) -> None:
     """In the unit's own transaction: what is rolled back leaves no job."""
-    raw: Any = unit.connection.connection.driver_connection
+    raw = unit.driver
     assert raw.is_in_transaction(), "a job outside the transaction would survive its rollback"
     delays = [None if each.not_before is None else max(each.not_before - unit.now, _NOW) for each in work]
     payloads: list[bytes | None] = [each.id.encode() for each in work]

@@ -69,8 +69,8 @@ def supersede(unit: Unit, session_id: SessionId, *, after: int, by: TurnId) -> N
 def append(unit: Unit, session: LockedSession, *, turn_id: TurnId | None, kind: str, body: str, event: int) -> int:
     """Append one message; gives its position. `event` is the last number of the log that belongs to it."""
     position = session.next("last_message")
-    _INSERT.run(
-        unit.connection,
+    unit.write(
+        _INSERT,
         session_id=session.id,
         position=position,
         turn_id=turn_id,

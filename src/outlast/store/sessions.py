@@ -108,7 +108,7 @@ def insert(
     external_id: str | None = None,
 ) -> bool:
     """False when the owner has a session with this external id by now: then there is nothing new."""
-    made = _INSERT[unit.connection.dialect.name].run(
+    made = _INSERT[unit.dialect].run(
         unit.connection,
         id=session_id,
         owner_id=owner_id,

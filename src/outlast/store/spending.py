@@ -47,18 +47,18 @@ _COLUMNS = ("owner_id", "day", *_COUNTS)
 def add(unit: Unit, owner_id: str, usage: Mapping[str, Any]) -> None:
     """Add a model response, in the transaction that commits it."""
     cost = usage["cost_microdollars"]
-    values = (
-        owner_id,
-        unit.now.date().isoformat(),
-        1,
-        int(cost is None),
-        usage["input_tokens"],
-        usage["output_tokens"],
-        usage["cache_read_tokens"],
-        usage["cache_write_tokens"],
-        cost or 0,
+    unit.write(
+        _ADD[unit.dialect],
+        owner_id=owner_id,
+        day=unit.now.date().isoformat(),
+        requests=1,
+        unpriced_requests=int(cost is None),
+        input_tokens=usage["input_tokens"],
+        output_tokens=usage["output_tokens"],
+        cache_read_tokens=usage["cache_read_tokens"],
+        cache_write_tokens=usage["cache_write_tokens"],
+        cost_microdollars=cost or 0,
     )
-    _ADD[unit.connection.dialect.name].write(unit.connection, [values])
 
 
 def _add(insert: sqlite.Insert | postgresql.Insert) -> Statement:

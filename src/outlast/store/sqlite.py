@@ -120,7 +120,7 @@ class SqliteDatabase:
             decision.exception()
             raise
 
-    async def read(self, fn: Callable[[sa.Connection], T]) -> T:
+    async def read(self, fn: Callable[[sa.Connection], T], *, is_single: bool = False) -> T:
         if self._closed:
             raise StoreUnavailable("The database is closed.", is_closed=True)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, fn)

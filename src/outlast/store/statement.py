@@ -25,6 +25,17 @@ class _Words:
     """Columns that the driver gives as numbers."""
 
 
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A statement that changes one table, with its values, in the words of a driver that numbers its places."""
+
+    table: str
+    text: str
+    values: tuple[Any, ...]
+    is_insert: bool
+    """It makes new rows and touches no other."""
+
+
 class Statement:
     """A construct whose parameters are all named `bindparam`s, or `columns` of an insert."""
 
@@ -32,6 +43,9 @@ class Statement:
         self._construct = construct
         self._columns = columns
         self._words: dict[str, _Words] = {}
+        table = None if isinstance(construct, sa.Select) else construct.table
+        self._table = table.name if isinstance(table, sa.Table) else ""
+        self._is_insert = type(construct) is sa.Insert  # those of a dialect update what is there already
 
     def first(self, connection: sa.Connection, **values: Any) -> Row | None:
         found = self.rows(connection, **values)
@@ -65,6 +79,12 @@ class Statement:
             _driver(connection).executemany(text, rows)
         else:
             connection.exec_driver_sql(text, [tuple(row) for row in rows])
+
+    def with_values(self, dialect: sa.Dialect, **values: Any) -> Write:
+        """To be run later, with others."""
+        assert self._table, "only what changes a table can wait"
+        words = self._in_words(dialect)
+        return Write(self._table, words.text, words.bind(values), is_insert=self._is_insert)
 
     def _in_words(self, dialect: sa.Dialect) -> _Words:
         words = self._words.get(dialect.name)

@@ -169,8 +169,8 @@ def insert(
     first_event: int,
     not_before: datetime | None = None,
 ) -> None:
-    _INSERT.run(
-        unit.connection,
+    unit.write(
+        _INSERT,
         id=turn_id,
         session_id=session.id,
         owner_id=session.owner_id,
@@ -197,7 +197,7 @@ def insert(
 
 def holds(unit: Unit, turn_id: TurnId, attempt: int) -> bool:
     """Whether this attempt is still the one that may write: the fence of every write of a turn."""
-    row = _FENCE.first(unit.connection, id=turn_id)
+    row = _FENCE.first(unit.reading(turns), id=turn_id)
     return row is not None and row["attempt"] == attempt and row["state"] == TurnState.RUNNING.value
 
 
@@ -219,7 +219,7 @@ def move(
 
 
 def set_values(unit: Unit, turn_id: TurnId, **values: Any) -> None:
-    _set(tuple(values)).run(unit.connection, key=turn_id, **values)
+    unit.write(_set(tuple(values)), key=turn_id, **values)
 
 
 def _update(names: tuple[str, ...]) -> sa.Update:

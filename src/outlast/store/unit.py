@@ -14,14 +14,15 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 from pydantic_core import to_json
 
-from outlast.clock import to_microseconds
+from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
 from outlast.events.event import Draft, Event
 from outlast.events.signals import feed_topic
 from outlast.events.types import FED
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store import tables
-from outlast.store.statement import Statement
+from outlast.store.batch import Batch
+from outlast.store.statement import Row, Statement, Write
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -104,17 +105,82 @@ class OwnerLock(IntEnum):
 class Unit:
     """One transaction. Repositories take it, or its `connection`; it lives on one thread and is not kept."""
 
-    def __init__(self, connection: sa.Connection, now: datetime, *, is_serial: bool = False) -> None:
-        self.connection = connection
+    def __init__(self, connection: sa.Connection, now: datetime | None = None, *, is_serial: bool = False) -> None:
+        """`now` None: the database says what time it is."""
+        self._connection = connection
+        self.dialect = connection.dialect.name
+        self._is_far = self.dialect == "postgresql"
         self.is_serial = is_serial
         """No other transaction runs meanwhile: what was read before a lock is still true after it."""
-        self.now = now
-        self.now_us = to_microseconds(now)
+        self._now = now
+        self._now_us = None if now is None else to_microseconds(now)
+        self._transaction_id: str | None = None
+        self._batch = Batch()
         self.committed = Committed()
         self._locked: dict[SessionId, LockedSession] = {}
         self._locked_owners: set[tuple[str, OwnerLock]] = set()
         self._rows: list[tuple[Any, ...]] = []
         self._fed: list[tuple[Any, ...]] = []
+
+    @property
+    def connection(self) -> sa.Connection:
+        """Whatever was written before is there for what is asked through it."""
+        if self._batch:
+            self._batch.run(self._connection)
+        return self._connection
+
+    def reading(self, *tables: sa.Table) -> sa.Connection:
+        """The connection for a read of these tables alone: what waits to be written to others may wait on."""
+        return self.connection if any(self._batch.touches(table.name) for table in tables) else self._connection
+
+    @property
+    def driver(self) -> Any:
+        """The driver's own connection, on which the transaction has begun, for what shares no table with this store."""
+        assert self.transaction_id
+        return self._connection.connection.driver_connection
+
+    @property
+    def now(self) -> datetime:
+        if self._now is None:
+            self._begin()
+            assert self._now is not None
+        return self._now
+
+    @property
+    def now_us(self) -> int:
+        if self._now_us is None:
+            self._now_us = to_microseconds(self.now)
+        return self._now_us
+
+    @property
+    def transaction_id(self) -> str:
+        """The server's name for this transaction. It has begun there, for whoever else uses its connection."""
+        if self._transaction_id is None:
+            self._begin()
+            assert self._transaction_id is not None
+        return self._transaction_id
+
+    def _begin(self) -> None:
+        self._noted(_BEGIN.rows(self._connection)[0])
+
+    def _noted(self, row: Row) -> None:
+        self._now = self._now or from_microseconds(row["begun_at"])
+        self._transaction_id = row["transaction_id"]
+
+    def write(self, statement: Statement, **values: Any) -> None:
+        """Change rows when it is next asked for anything, or at the end: nobody waits for the answer.
+
+        For rows of a session that is locked. `Batch` says what else may be in one.
+        """
+        if self._is_far:
+            self._write_later(statement.with_values(self._connection.dialect, **values))
+        else:
+            statement.run(self._connection, **values)
+
+    def _write_later(self, write: Write) -> None:
+        if not self._batch.takes(write):
+            self._batch.run(self._connection)
+        self._batch.add(write)
 
     def lock(self, session_id: SessionId, *, owner_id: str | None = None) -> LockedSession:
         """Lock the session first, before anything is read in order to decide.
@@ -123,10 +189,14 @@ class Unit:
         """
         session = self._locked.get(session_id)
         if session is None:
-            statement = _LOCK if owner_id is None else _LOCK_OWNED
-            row = statement.first(self.connection, id=session_id, owner=owner_id)
+            is_first = self._is_far and self._transaction_id is None
+            row = _lock(is_owned=owner_id is not None, is_first=is_first).first(
+                self.reading(tables.sessions), id=session_id, owner=owner_id
+            )
             if row is None:
                 raise NotFound("There is no such session.", id=session_id)
+            if is_first:
+                self._noted(row)
             session = self._locked[session_id] = LockedSession(dict(row))
         elif owner_id is not None and session.owner_id != owner_id:
             raise NotFound("There is no such session.", id=session_id)
@@ -147,9 +217,8 @@ class Unit:
         """After the session's lock. Until the commit nobody else decides the same for this owner."""
         if not self.is_serial and (owner_id, what) not in self._locked_owners:
             self._locked_owners.add((owner_id, what))
-            # Two owners may share a number: then they wait for each other, and nothing else happens.
-            owner = zlib.crc32(owner_id.encode()) - 2**31
-            self.connection.execute(_LOCK_OWNER, {"what": int(what), "owner": owner})
+            place = (int(what), _number_of(owner_id))
+            self.connection.exec_driver_sql(_LOCK_OWNER, place)
 
     def append(self, session_id: SessionId, drafts: Sequence[Draft]) -> int:
         """Number the events, in order; they are written at the end of this transaction. Gives the last number."""
@@ -180,26 +249,39 @@ class Unit:
         for session_id, session in self._locked.items():
             if session.changes:
                 values = {"updated_at": self.now_us, **session.changes}
-                _update_session(tuple(values)).run(self.connection, key=session_id, **values)
+                self.write(_update_session(tuple(values)), key=session_id, **values)
         if self._rows:
             self._write_events()
         if self._fed:
             self._feed()
+        if self._batch:
+            self._batch.run(self._connection)
 
     def _write_events(self) -> None:
-        if self.connection.dialect.name == "postgresql" and len(self._rows) > 1:
-            # One statement with an array a column takes less than one execution a row.
+        if self._is_far:
             columns = tuple(list(column) for column in zip(*self._rows, strict=True))
-            self.connection.exec_driver_sql(_UNNEST_EVENTS, columns)
+            self._write_later(Write("events", _INSERT_MANY_EVENTS, columns, is_insert=True))
         else:
-            _INSERT_EVENTS.write(self.connection, self._rows)
+            _INSERT_EVENTS.write(self._connection, self._rows)
 
     def _feed(self) -> None:
         """Last of all: an owner's feed is numbered in the order of commits, so others wait from here to the commit."""
-        for owner_id in sorted({row[0] for row in self._fed}):
-            self.lock_owner(owner_id, OwnerLock.FEED)
+        owners = sorted({row[0] for row in self._fed})
+        for owner_id in owners:
             self.signal(feed_topic(owner_id))
-        _INSERT_FEED.write(self.connection, self._fed)
+        if not self._is_far:
+            _INSERT_FEED.write(self._connection, self._fed)
+            return
+        connection = self.connection
+        for owner_id in owners[:-1]:
+            self.lock_owner(owner_id, OwnerLock.FEED)
+        columns = tuple(list(column) for column in zip(*self._fed, strict=True))
+        connection.exec_driver_sql(_LOCK_AND_FEED, (int(OwnerLock.FEED), _number_of(owners[-1]), *columns))
+
+
+def _number_of(owner_id: str) -> int:
+    """Two owners may share a number: then they wait for each other, and nothing else happens."""
+    return zlib.crc32(owner_id.encode()) - 2**31
 
 
 _BY_ID = (
@@ -207,16 +289,33 @@ _BY_ID = (
     .where(tables.sessions.c.id == sa.bindparam("id"), tables.sessions.c.deleted_at.is_(None))
     .with_for_update()
 )
-_LOCK = Statement(_BY_ID)
-_LOCK_OWNED = Statement(_BY_ID.where(tables.sessions.c.owner_id == sa.bindparam("owner")))
-_LOCK_OWNER = sa.text("SELECT pg_advisory_xact_lock(CAST(:what AS integer), CAST(:owner AS integer))")
+_THIS = (
+    sa.literal_column("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", sa.BigInteger).label("begun_at"),
+    sa.literal_column("pg_current_xact_id()::text", sa.Text).label("transaction_id"),
+)
+_BEGIN = Statement(sa.select(*_THIS))
+_LOCK_OWNER = "SELECT pg_advisory_xact_lock($1::integer, $2::integer)"
 _EVENT_COLUMNS = ("session_id", "number", "type", "at", "turn_id", "task_id", "data")
 _INSERT_EVENTS = Statement(sa.insert(tables.events).inline(), _EVENT_COLUMNS)
-_INSERT_FEED = Statement(sa.insert(tables.feed).inline(), ("owner_id", "session_id", "event", "type", "at"))
-_UNNEST_EVENTS = (
+_INSERT_MANY_EVENTS = (
     f"INSERT INTO events ({', '.join(_EVENT_COLUMNS)}) SELECT * FROM "
     "unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])"
 )
+"""An array a column: one text however many rows there are."""
+_FEED_COLUMNS = ("owner_id", "session_id", "event", "type", "at")
+_INSERT_FEED = Statement(sa.insert(tables.feed).inline(), _FEED_COLUMNS)
+_LOCK_AND_FEED = (
+    "WITH owner_lock AS MATERIALIZED (SELECT pg_advisory_xact_lock($1::integer, $2::integer)) "
+    f"INSERT INTO feed ({', '.join(_FEED_COLUMNS)}) SELECT line.* FROM owner_lock, "
+    "unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[]) AS line"
+)
+"""Numbers are given to lines after the lock is: they come from what is joined with it."""
+
+
+@cache
+def _lock(*, is_owned: bool, is_first: bool) -> Statement:
+    query = _BY_ID.where(tables.sessions.c.owner_id == sa.bindparam("owner")) if is_owned else _BY_ID
+    return Statement(query.add_columns(*_THIS) if is_first else query)
 
 
 @cache

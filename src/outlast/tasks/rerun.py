@@ -68,7 +68,9 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     assert task.tool is not None
     session_id, call_id = task.session_id, task.call_id
     offset = await persistently(
-        lambda: shop.home.database.read(lambda connection: outputs.total(connection, session_id, call_id))
+        lambda: shop.home.database.read(
+            lambda connection: outputs.total(connection, session_id, call_id), is_single=True
+        )
     )
     channel = CallChannel(
         shop.home,
