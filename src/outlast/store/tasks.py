@@ -247,36 +247,34 @@ def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) 
 
 def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId) -> Task:
     """A task that already runs here, as its first attempt."""
-    _INSERT.run(
-        unit.connection,
-        id=new.id,
-        session_id=session.id,
-        owner_id=session.owner_id,
-        turn_id=new.turn_id,
-        call_id=new.call_id,
-        kind=new.kind,
-        tool=new.tool,
-        title=new.title,
-        spec=encode(new.spec or {}),
-        state=TaskState.RUNNING.value,
-        detail=None,
-        progress=None if new.progress is None else encode(new.progress),
-        artifacts="[]",
-        metadata="{}",
-        wake=new.wake.value,
-        group=new.group,
-        may_run_again=new.may_run_again,
-        attempt=1,
-        worker_id=worker_id,
-        progress_seconds=new.progress_seconds,
-        deadline_at=None if new.deadline_at is None else to_microseconds(new.deadline_at),
-        cancel_requested_at=unit.now_us if new.is_cancel_requested else None,
-        created_at=unit.now_us,
-        started_at=to_microseconds(unit.now - new.ran_for),
-    )
-    task = get(unit.connection, new.id)
-    assert task is not None
-    return task
+    values: dict[str, Any] = {
+        "id": new.id,
+        "session_id": session.id,
+        "owner_id": session.owner_id,
+        "turn_id": new.turn_id,
+        "call_id": new.call_id,
+        "kind": new.kind,
+        "tool": new.tool,
+        "title": new.title,
+        "spec": encode(new.spec or {}),
+        "state": TaskState.RUNNING.value,
+        "detail": None,
+        "progress": None if new.progress is None else encode(new.progress),
+        "artifacts": "[]",
+        "metadata": "{}",
+        "wake": new.wake.value,
+        "group": new.group,
+        "may_run_again": new.may_run_again,
+        "attempt": 1,
+        "worker_id": worker_id,
+        "progress_seconds": new.progress_seconds,
+        "deadline_at": None if new.deadline_at is None else to_microseconds(new.deadline_at),
+        "cancel_requested_at": unit.now_us if new.is_cancel_requested else None,
+        "created_at": unit.now_us,
+        "started_at": to_microseconds(unit.now - new.ran_for),
+    }
+    unit.write(_INSERT, **values)
+    return from_row({**values, **dict.fromkeys(_UNKNOWN)})
 
 
 def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Disposition:
@@ -297,7 +295,7 @@ def holds(unit: Unit, task_id: TaskId, attempt: int) -> bool:
 
 
 def set_values(unit: Unit, task_id: TaskId, **values: Any) -> None:
-    _set(tuple(values)).run(unit.connection, key=task_id, **values)
+    unit.write(_set(tuple(values)), key=task_id, **values)
 
 
 def _update(names: tuple[str, ...]) -> sa.Update:

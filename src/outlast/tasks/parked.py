@@ -252,6 +252,8 @@ class ParkedCalls:
             return
 
         def settle(unit: Unit) -> None:
+            if not unit.try_lock(call.session_id):
+                return
             if said and tasks.holds(unit, task_id, owned.attempt):
                 tasks.set_values(unit, task_id, **said)
             result = None

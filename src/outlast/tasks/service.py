@@ -100,11 +100,11 @@ def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str, limits: Limits
         return task
     if task.state is not TaskState.RUNNING:
         _end(unit, task, TaskState.CANCELED, limits=limits)
-    else:
-        tasks.set_values(unit, task_id, cancel_requested_at=unit.now_us)
-        tell(unit, EventType.TASK_CHANGED, _again(unit, task_id))
-    unit.signal(task_topic(task_id))
-    return _again(unit, task_id)
+        return _again(unit, task_id)
+    tasks.set_values(unit, task_id, cancel_requested_at=unit.now_us)
+    task = replace(task, cancel_requested_at=unit.now)
+    tell(unit, EventType.TASK_CHANGED, task)
+    return task
 
 
 def change(unit: Unit, task_id: TaskId, *, attempt: int, **values: Any) -> Disposition:
@@ -190,6 +190,8 @@ def _wake(unit: Unit, task: Task, limits: Limits) -> None:
     is_early = task.group is not None and tasks.open_in_group(unit.connection, task.session_id, task.group) > 0
     if task.group is not None and not is_early:
         inputs.release_group(unit, task.session_id, task.group)
+    session = unit.lock(task.session_id)
+    is_busy = session.turn_id is not None
     inbox.notify(
         unit,
         task.session_id,
@@ -200,8 +202,8 @@ def _wake(unit: Unit, task: Task, limits: Limits) -> None:
         state=InputState.GROUPED if is_early else InputState.WAITING,
         limits=limits,
     )
-    if tasks.open_count(unit.connection, task.session_id, waking_only=True) == 0:
-        turn.hurry(unit, unit.lock(task.session_id), limits=limits.turns)
+    if is_busy and tasks.open_count(unit.connection, task.session_id, waking_only=True) == 0:
+        turn.hurry(unit, session, limits=limits.turns)
 
 
 def _locked(unit: Unit, task_id: TaskId) -> Task | None:
