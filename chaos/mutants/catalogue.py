@@ -23,9 +23,9 @@ ACCEPTED_MEANS_KEPT = (
             Edit(
                 "src/outlast/sessions/loop.py",
                 "        def deliver(unit: Unit) -> list[Input] | None:\n"
-                "            waiting = inputs.waiting(unit.connection, self.claim.fence.session_id)\n",
+                "            waiting = inputs.waiting_for(unit, self.claim.fence.session_id)\n",
                 "        def take(unit: Unit) -> list[Input]:\n"
-                "            found = inputs.waiting(unit.connection, self.claim.fence.session_id)\n"
+                "            found = inputs.waiting_for(unit, self.claim.fence.session_id)\n"
                 "            due = due_at_boundary(found) if self.has_begun else due_at_start(found)\n"
                 "            inputs.mark_delivered(unit, [each.id for each in due], self.claim.fence.turn_id, 0)\n"
                 "            return found\n\n"
@@ -35,6 +35,18 @@ ACCEPTED_MEANS_KEPT = (
             ),
         ),
         Chaos("deliver", finds="lost"),
+    ),
+    Mutant(
+        "P1",
+        "two changes of one row go into one statement, of which only one is made",
+        (
+            Edit(
+                "src/outlast/store/batch.py",
+                "        return not self.touches(write.table) or (write.is_insert and self._only_inserts[write.table])\n",
+                "        return True\n",
+            ),
+        ),
+        Test("tests/contracts/test_late_writes.py::test_rows_are_changed_in_the_order_in_which_it_was_said"),
     ),
 )
 
@@ -256,7 +268,7 @@ NOT_YOURS_IS_NOT_THERE = (
     Mutant(
         "P7",
         "whoever knows the id of a session may change it",
-        (Edit("src/outlast/store/unit.py", "_LOCK if owner_id is None else _LOCK_OWNED", "_LOCK"),),
+        (Edit("src/outlast/store/unit.py", "is_owned=owner_id is not None", "is_owned=False"),),
         Test("tests/contracts/test_numbers.py::test_a_session_of_somebody_else_is_unknown"),
     ),
     Mutant(
@@ -265,8 +277,8 @@ NOT_YOURS_IS_NOT_THERE = (
         (
             Edit(
                 "src/outlast/store/sessions.py",
-                '    sessions.c.id == sa.bindparam("id"),\n    sessions.c.owner_id == sa.bindparam("owner"),\n',
-                '    sessions.c.id == sa.bindparam("id"),\n',
+                '        sessions.c.id == sa.bindparam("id"),\n        sessions.c.owner_id == sa.bindparam("owner"),\n',
+                '        sessions.c.id == sa.bindparam("id"),\n',
             ),
         ),
         Test("tests/fundamentals/test_turns.py::test_another_owners_ids_are_unknown_ids"),

@@ -184,6 +184,10 @@ def _freeze_before_thread() -> None:
 if "OUTLAST_TEST_FROZEN_SECONDS" in os.environ:  # else a test of a freeze waits longer than all the others together
     sweep.FROZEN_SECONDS = float(os.environ["OUTLAST_TEST_FROZEN_SECONDS"])
     presence.SURE_SECONDS = sweep.FROZEN_SECONDS / 2
+if "OUTLAST_TEST_GRACE" in os.environ:
+    sweep.GRACE_SECONDS = float(os.environ["OUTLAST_TEST_GRACE"])
+if "OUTLAST_TEST_PLACE" in os.environ:
+    presence.place = lambda: os.environ["OUTLAST_TEST_PLACE"]
 if "OUTLAST_TEST_FREEZE" in os.environ:
     freeze_once(os.environ["OUTLAST_TEST_FREEZE"])
 app = make(os.environ.get("OUTLAST_TEST_DATABASE", "postgresql:///outlast"))

@@ -1,9 +1,12 @@
 """Who is dead: decided from what was seen again and again, and never in the moments in which everybody looks dead."""
 
+import os
+import subprocess
 from collections.abc import Sequence
 
 import pytest
 
+from outlast.engines.process import is_gone, place
 from outlast.engines.sweep import FROZEN_SECONDS, GRACE_SECONDS, LOOK_SECONDS, QUIET_SECONDS, Judge
 from outlast.ids import WorkerId
 from outlast.store.workers import Roll, Sighting
@@ -11,8 +14,10 @@ from outlast.store.workers import Roll, Sighting
 LONG_UP = 1_000.0
 
 
-def seen(name: str = "wrk_a", *, silent: float = 0.5, is_connected: bool = True) -> Sighting:
-    return Sighting(WorkerId(name), 1, silent, is_connected)
+def seen(
+    name: str = "wrk_a", *, silent: float = 0.5, is_connected: bool = True, place: str = "elsewhere", pid: int = 1
+) -> Sighting:
+    return Sighting(WorkerId(name), place, pid, 1, silent, is_connected)
 
 
 def judged(looks: Sequence[tuple[float, Sighting]], *, uptime: float = LONG_UP) -> list[list[str]]:
@@ -75,3 +80,28 @@ def test_whoever_was_away_itself_looks_again_before_it_judges() -> None:
     assert not any(judged(looks))
     late = [(woken + QUIET_SECONDS + at * LOOK_SECONDS, seen(silent=60.0)) for at in range(-8, 2)]
     assert judged([*looks, *late[0:]])[-1]
+
+
+@pytest.mark.parametrize("uptime", [0.1, LONG_UP])
+def test_a_process_of_this_machine_that_is_gone_is_dead_at_once(uptime: float) -> None:
+    """P4: there is nothing to wait for, also right after a start of the database."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    assert judged([(100.0, seen(place=place(), pid=ended.pid))], uptime=uptime) == [["wrk_a"]]
+
+
+def test_one_that_its_parent_has_not_buried_is_gone_too() -> None:
+    ended = subprocess.Popen(["true"])
+    try:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert is_gone(place(), ended.pid)
+    finally:
+        ended.wait()
+
+
+def test_one_that_is_there_or_cannot_be_seen_is_not() -> None:
+    """P5: another machine, or a container, may have a process of the same number, or none."""
+    assert not is_gone(place(), os.getpid())
+    assert not is_gone(place(), 1)
+    assert not is_gone("elsewhere", 2**22 - 1)
+    assert not is_gone(place().rpartition(" ")[0] + " pid:[1]", 2**22 - 1)

@@ -5,7 +5,6 @@ Both live in a thread of their own, so that a tool that blocks the event loop do
 
 import asyncio
 import os
-import socket
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ import structlog
 
 from outlast import ids
 from outlast.clock import monotonic
+from outlast.engines.process import place
 from outlast.errors import AttemptLost
 from outlast.ids import WorkerId
 from outlast.store.agents import encode
@@ -164,7 +164,7 @@ class Presence:
         self._is_entered = True
 
     async def _write_row(self, connection: Any, worker_id: WorkerId) -> None:
-        await connection.execute(_ENTER, worker_id, socket.gethostname(), os.getpid(), self._agents)
+        await connection.execute(_ENTER, worker_id, place(), os.getpid(), self._agents)
 
     async def _begin_anew(self, connection: Any) -> bool:
         """Taken for dead: whatever ran here was given to others. Locked under the new name before it is seen."""

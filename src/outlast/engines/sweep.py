@@ -9,6 +9,7 @@ from typing import TypeVar
 import structlog
 
 from outlast.engines.presence import FROZEN_SECONDS
+from outlast.engines.process import is_gone
 from outlast.errors import StoreUnavailable
 from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.sessions import turn
@@ -40,7 +41,7 @@ _TOGETHER = 10
 
 
 class Judge:
-    """Decides who is dead, from what was seen again and again."""
+    """Decides who is dead, from what was seen again and again. Of a process of this machine it is seen at once."""
 
     def __init__(self) -> None:
         self._missing: dict[WorkerId, tuple[float, int]] = {}
@@ -55,9 +56,12 @@ class Judge:
         missing = {each.id for each in roll.sightings if not each.is_connected}
         known = {each: self._missing.get(each, (now, 0)) for each in missing}
         self._missing = {each: (since, looks + 1) for each, (since, looks) in known.items()}
-        if now < self._quiet_until or roll.uptime_seconds < QUIET_SECONDS:
-            return []
-        return [each for each in roll.sightings if self._is_dead(each, now)]
+        is_quiet = now < self._quiet_until or roll.uptime_seconds < QUIET_SECONDS
+        return [
+            each
+            for each in roll.sightings
+            if is_gone(each.place, each.pid) or (not is_quiet and self._is_dead(each, now))
+        ]
 
     def wait(self, now: float) -> float:
         """Seconds until the next look: not past the moment at which somebody's grace is over."""

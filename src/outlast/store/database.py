@@ -39,7 +39,10 @@ class Database(Protocol):
         ...
 
     async def read(self, fn: Callable[[sa.Connection], T], *, is_single: bool = False) -> T:
-        """Run `fn` on a reading connection, in a short transaction of its own; `is_single`: it is one statement."""
+        """Run `fn` on a reading connection, in a short transaction of its own.
+
+        `is_single`: it is one statement, or it does not matter whether later ones find what is newer.
+        """
         ...
 
     async def glance(self, fn: Callable[[sa.Connection], T]) -> T:

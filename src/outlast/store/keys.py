@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import KeyId, OwnerId
+from outlast.store.statement import Row, Statement
 from outlast.store.tables import keys
 from outlast.store.unit import Unit
 
@@ -34,7 +35,7 @@ class Key:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
-def from_row(row: sa.RowMapping) -> Key:
+def from_row(row: Row) -> Key:
     return Key(
         id=KeyId(row["id"]),
         owner_id=OwnerId(row["owner_id"]),
@@ -52,7 +53,7 @@ def _instant(value: int | None) -> datetime | None:
     return None if value is None else from_microseconds(value)
 
 
-_FIND = sa.select(keys).where(keys.c.id == sa.bindparam("id"))
+_FIND = Statement(sa.select(keys).where(keys.c.id == sa.bindparam("id")))
 
 
 def insert(
@@ -82,7 +83,7 @@ def insert(
 
 def find(connection: sa.Connection, key_id: str) -> tuple[Key, str] | None:
     """A key and the hash of its secret."""
-    row = connection.execute(_FIND, {"id": key_id}).mappings().first()
+    row = _FIND.first(connection, id=key_id)
     return None if row is None else (from_row(row), row["hash"])
 
 

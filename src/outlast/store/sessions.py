@@ -72,7 +72,7 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
 _QUEUED = "queued"
 
 
-def _from_rows(connection: sa.Connection, rows: Sequence[sa.RowMapping]) -> list[SessionRow]:
+def _from_rows(connection: sa.Connection, rows: Sequence[Row]) -> list[SessionRow]:
     """Workers are looked at only for what waits."""
     is_waiting = any(row["turn_state"] == _QUEUED for row in rows)
     there = agents.present(connection) if is_waiting else None
@@ -144,10 +144,12 @@ _INSERT = {"sqlite": _insert(sqlite.insert(sessions)), "postgresql": _insert(pos
 _FOUND = sa.select(sessions, turns.c.state.label("turn_state")).select_from(
     sessions.outerjoin(turns, turns.c.id == sessions.c.turn_id)
 )
-_GET = _FOUND.where(
-    sessions.c.id == sa.bindparam("id"),
-    sessions.c.owner_id == sa.bindparam("owner"),
-    sessions.c.deleted_at.is_(None),
+_GET = Statement(
+    _FOUND.where(
+        sessions.c.id == sa.bindparam("id"),
+        sessions.c.owner_id == sa.bindparam("owner"),
+        sessions.c.deleted_at.is_(None),
+    )
 )
 _NAMED = sa.select(sessions.c.id).where(
     sessions.c.owner_id == sa.bindparam("owner"),
@@ -157,7 +159,7 @@ _NAMED = sa.select(sessions.c.id).where(
 
 
 def get(connection: sa.Connection, session_id: SessionId, owner_id: str) -> SessionRow | None:
-    row = connection.execute(_GET, {"id": session_id, "owner": owner_id}).mappings().first()
+    row = _GET.first(connection, id=session_id, owner=owner_id)
     return None if row is None else _from_rows(connection, [row])[0]
 
 

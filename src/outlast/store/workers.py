@@ -19,6 +19,8 @@ class Sighting:
     """A worker as it looks from outside."""
 
     id: WorkerId
+    place: str
+    pid: int
     seen_at: int
     silent_seconds: float
     is_connected: bool
@@ -50,7 +52,10 @@ def roll(connection: sa.Connection) -> Roll:
     held = set(connection.execute(_LOCKS).scalars())
     found = connection.execute(_ROLL).all()
     sightings = [
-        Sighting(WorkerId(row.id), row.seen_at, float(row.silent), lock_key(WorkerId(row.id)) in held) for row in found
+        Sighting(
+            WorkerId(row.id), row.host, row.pid, row.seen_at, float(row.silent), lock_key(WorkerId(row.id)) in held
+        )
+        for row in found
     ]
     return Roll(sightings, float(connection.execute(_UPTIME).scalar_one()))
 
@@ -92,7 +97,7 @@ def _left(connection: sa.Connection, of_turns: sa.Select[Any, Any], of_tasks: sa
 
 
 _ROLL = sa.text(
-    "SELECT id, seen_at, extract(epoch FROM clock_timestamp()) - seen_at / 1000000.0 AS silent FROM workers"
+    "SELECT id, host, pid, seen_at, extract(epoch FROM clock_timestamp()) - seen_at / 1000000.0 AS silent FROM workers"
 )
 # The locks of all databases of the server are listed.
 _LOCKS = sa.text(
