@@ -42,8 +42,8 @@ ACCEPTED_MEANS_KEPT = (
         (
             Edit(
                 "src/outlast/store/batch.py",
-                "        return not self.touches(write.table) or (write.is_insert and self._only_inserts[write.table])\n",
-                "        return True\n",
+                "return not self.touches(write.table) or (write.is_insert and self._only_inserts[write.table])",
+                "return True",
             ),
         ),
         Test("tests/contracts/test_late_writes.py::test_rows_are_changed_in_the_order_in_which_it_was_said"),
