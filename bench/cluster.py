@@ -23,6 +23,7 @@ class Cluster:
     database: str
     folder: Path
     workers: list["subprocess.Popen[bytes]"] = field(default_factory=list["subprocess.Popen[bytes]"])
+    is_apart: bool = False
     url: str = ""
     token: str = ""
 
@@ -42,6 +43,7 @@ class Cluster:
             "BENCH_CANCELLED": str(self.cancelled),
             "OUTLAST_FILES": str(self.folder / "files"),
             "PYTHONPATH": str(ROOT),
+            **({"BENCH_PLACE": "a machine of its own"} if self.is_apart else {}),
         }
         with log.open("wb") as said:
             process = subprocess.Popen(
@@ -60,11 +62,11 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, *, workers: int, has_api: bool = True) -> Generator[Cluster]:
+def cluster(folder: Path, *, workers: int, has_api: bool = True, is_apart: bool = False) -> Generator[Cluster]:
     """Without the API process, this one accepts."""
     with ExitStack() as stack:
         server = stack.enter_context(running_postgres(is_durable=True))
-        made = Cluster(stack.enter_context(server.new_database()), folder)
+        made = Cluster(stack.enter_context(server.new_database()), folder, is_apart=is_apart)
         if has_api:
             api = made.start("serve", APP, "--no-worker", "--port", "0", ready="key for other programs")
             stack.callback(_end, [api])

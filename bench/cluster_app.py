@@ -8,6 +8,7 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast, Settings, hints
+from outlast.engines import presence
 from outlast.testing import ScriptedModel, call, last_user_text, tool_returns
 from outlast.testing.step import Step
 
@@ -70,3 +71,6 @@ app = Outlast(
         max_requests_per_minute=10**7, max_turns_per_owner=500, max_turns_per_worker=200, log_level="error"
     ),
 )
+
+if "BENCH_PLACE" in os.environ:  # as if each process were on a machine of its own
+    presence.place = lambda: f"{os.environ['BENCH_PLACE']} {os.getpid()}"

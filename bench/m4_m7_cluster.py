@@ -43,19 +43,23 @@ def run_first_events() -> Report:
 
 
 def run_takeover() -> Report:
+    """On one machine it is seen that a process is gone; as if on two, its lock must have been free for a while."""
     report = Report("M7", "kill -9 a worker with 50 turns and 50 parked calls", _STORE, columns=("what", "value"))
-    with tempfile.TemporaryDirectory() as folder, cluster(Path(folder), workers=1) as made:
-        seconds, counts = asyncio.run(_takeover(made))
-    report.numbers = {
-        "recovery_p50_s": quantile(seconds, 0.5),
-        "recovery_p99_s": quantile(seconds, 0.99),
-        "recovery_max_s": max(seconds),
-        **counts,
-    }
-    report.rows = [(name, f"{value:.4g}") for name, value in report.numbers.items()]
+    for name, is_apart in (("recovery", False), ("apart", True)):
+        with tempfile.TemporaryDirectory() as folder, cluster(Path(folder), workers=1, is_apart=is_apart) as made:
+            seconds, continued = asyncio.run(_takeover(made))
+        report.numbers |= {
+            f"{name}_p50_s": quantile(seconds, 0.5),
+            f"{name}_p99_s": quantile(seconds, 0.99),
+            f"{name}_max_s": max(seconds),
+            f"{name}_continued": continued,
+        }
+    numbers = report.numbers
+    report.rows = [(name, f"{value:.4g}") for name, value in numbers.items()]
     report.targets = [
-        Target("recovery, p99 s", report.numbers["recovery_p99_s"], 2, is_most=True),
-        Target("not continued", 100 - counts["continued"], 0, is_most=True),
+        Target("recovery, p99 s", numbers["recovery_p99_s"], 2, is_most=True),
+        Target("recovery as on two machines, p99 s", numbers["apart_p99_s"], 2, is_most=True),
+        Target("not continued", 200 - numbers["recovery_continued"] - numbers["apart_continued"], 0, is_most=True),
     ]
     return report
 
@@ -111,7 +115,7 @@ async def _first_events(made: Cluster) -> tuple[list[float], list[float]]:
     return first, begun
 
 
-async def _takeover(made: Cluster) -> tuple[list[float], dict[str, float]]:
+async def _takeover(made: Cluster) -> tuple[list[float], float]:
     """From the kill to the first new event of each session whose turn or parked call the worker had."""
     async with made.client() as client:
         watching = [await _send(client, "watch") for _ in range(50)]
@@ -126,7 +130,7 @@ async def _takeover(made: Cluster) -> tuple[list[float], dict[str, float]]:
             news = await _news(connection, [*watching, *parked], killed)
         finally:
             await connection.close()
-    return [(at - killed) / 1e6 for at in news.values()], {"continued": float(len(news))}
+    return [(at - killed) / 1e6 for at in news.values()], float(len(news))
 
 
 async def _news(connection: Any, sessions: list[str], after: int) -> dict[str, int]:

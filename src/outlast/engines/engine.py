@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -39,6 +40,8 @@ class Engine(Protocol):
         ...
 
 
+_CLAIMS_FIRST_SECONDS = 0.5
+"""So long at most a turn that is claimed waits for others to be."""
 Permit = Callable[[Unit, WorkerId], None]
 """Asked in the transaction of every claim; raises `NotNow` if this worker may not claim."""
 
@@ -68,6 +71,8 @@ class Worker:
         self._attempts: dict[str, Attempt] = {}
         self._claimed: dict[str, Attempt] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._claiming = 0
+        self._has_claimed = asyncio.Event()
 
     @property
     def running_turns(self) -> int:
@@ -107,7 +112,14 @@ class Worker:
             if claimed is not None:
                 self._start(id, self._run_claimed(*claimed, shop))
             return
-        claim = await shop.database.transaction(lambda unit: self._claim_turn(unit, TurnId(id), shop), name="claim")
+        self._claiming += 1
+        self._has_claimed.clear()
+        try:
+            claim = await shop.database.transaction(lambda unit: self._claim_turn(unit, TurnId(id), shop), name="claim")
+        finally:
+            self._claiming -= 1
+            if not self._claiming:
+                self._has_claimed.set()
         if claim is not None:
             attempt = self._claimed[id] = Attempt(shop, claim)
             attempt.look()
@@ -157,9 +169,17 @@ class Worker:
             self._attempts.pop(turn_id, None)
             self._running.pop(turn_id, None)
 
+    async def _let_claim(self) -> None:
+        """A claim is short, and told: of many turns that come at once, each is taken up before the first runs on."""
+        if self._claiming:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLAIMS_FIRST_SECONDS):
+                    await self._has_claimed.wait()
+
     async def _run(self, attempt: Attempt) -> bool:
         """True when the attempt broke down and its turn was given back."""
         fence = attempt.claim.fence
+        await self._let_claim()
         try:
             await attempt.run()
         except Exception as exc:

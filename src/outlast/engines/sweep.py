@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TypeVar
 
@@ -159,18 +159,20 @@ class Sweep:
             self.is_settling = False
 
     def _orphaned(self, unit: Unit, left: Mapping[TaskId, SessionId]) -> None:
-        _lock_sessions(unit, left.values())
+        unit.lock_all(left.values())
+        still = _Still(unit)
         for task_id in left:
             task = tasks.get(unit.connection, task_id)
-            if task is not None and task.state is TaskState.RUNNING and _is_left(unit, task):
+            if task is not None and task.state is TaskState.RUNNING and still.is_left(task):
                 service.orphaned(unit, task, limits=self._limits)
 
 
 def _give_back(unit: Unit, left: Mapping[TurnId, SessionId]) -> None:
-    _lock_sessions(unit, left.values())
+    unit.lock_all(left.values())
+    still = _Still(unit)
     for turn_id in left:
         row = turns.get(unit.connection, turn_id)
-        if row is not None and row.state is TurnState.RUNNING and _is_left(unit, row):
+        if row is not None and row.state is TurnState.RUNNING and still.is_left(row):
             turn.requeue(unit, row, has_crashed=True)
 
 
@@ -180,17 +182,23 @@ def _portions(left: Mapping[IdT, SessionId]) -> Iterator[Mapping[IdT, SessionId]
         yield {each: left[each] for each in some}
 
 
-def _lock_sessions(unit: Unit, session_ids: Iterable[SessionId]) -> None:
-    """All of them before anything else, in an order that all keep: two sweeps never wait for each other in a ring."""
-    for session_id in sorted(set(session_ids)):
-        unit.try_lock(session_id)
+class _Still:
+    """Whether something is still left, in one transaction: another may have claimed it since it was found."""
 
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+        self._is_there: dict[WorkerId, bool] = {}
 
-def _is_left(unit: Unit, found: TurnRow | Task) -> bool:
-    """Another may have claimed it since it was found left."""
-    worker_id = found.worker_id
-    is_there = worker_id is not None and workers.is_present(unit, worker_id)
-    return not is_there and unit.has_locked(found.session_id)
+    def is_left(self, found: TurnRow | Task) -> bool:
+        return not self._has_worker(found.worker_id) and self._unit.has_locked(found.session_id)
+
+    def _has_worker(self, worker_id: WorkerId | None) -> bool:
+        """Asked once: a name that is gone does not come back, and one that is there stays until the commit."""
+        if worker_id is None:
+            return False
+        if worker_id not in self._is_there:
+            self._is_there[worker_id] = workers.is_present(self._unit, worker_id)
+        return self._is_there[worker_id]
 
 
 def _enqueue_turn(unit: Unit, turn_id: TurnId) -> None:

@@ -4,7 +4,7 @@ Events and work go into the same commit as the state they tell of; signals are s
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 from pydantic_core import to_json
+from sqlalchemy.dialects import postgresql
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
@@ -202,6 +203,16 @@ class Unit:
             raise NotFound("There is no such session.", id=session_id)
         return session
 
+    def lock_all(self, session_ids: Iterable[SessionId]) -> None:
+        """Those that are there, in an order that everybody keeps: two who lock many never wait for each other."""
+        chosen = sorted(set(session_ids))
+        if not self._is_far:
+            for each in chosen:
+                self.try_lock(each)
+            return
+        for row in _LOCK_MANY.rows(self.reading(tables.sessions), ids=chosen):
+            self._locked.setdefault(row["id"], LockedSession(dict(row)))
+
     def try_lock(self, session_id: SessionId) -> bool:
         """For work that may find its session deleted: then there is nothing left to do."""
         try:
@@ -287,6 +298,15 @@ def _number_of(owner_id: str) -> int:
 _BY_ID = (
     sa.select(tables.sessions)
     .where(tables.sessions.c.id == sa.bindparam("id"), tables.sessions.c.deleted_at.is_(None))
+    .with_for_update()
+)
+_LOCK_MANY = Statement(
+    sa.select(tables.sessions)
+    .where(
+        tables.sessions.c.id == sa.any_(sa.bindparam("ids", type_=postgresql.ARRAY(sa.Text))),
+        tables.sessions.c.deleted_at.is_(None),
+    )
+    .order_by(tables.sessions.c.id)
     .with_for_update()
 )
 _THIS = (
