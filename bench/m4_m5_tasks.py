@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_ai import Agent
 
 from bench.measure import Report, Target, milliseconds, quantile
-from outlast import Outlast, Settings, hints
+from outlast import Outlast, Session, Settings, hints
 from outlast.testing import ScriptedModel, call, last_user_text, tool_returns
 
 _COUNT = 200
@@ -18,7 +18,10 @@ _COUNT = 200
 
 @dataclass(slots=True)
 class _Bench:
-    """One parked call after the other; the tool notes when it returned or was cancelled."""
+    """One parked call after the other, each when all that the one before set off is over.
+
+    The tool notes when it returned or was cancelled.
+    """
 
     release: asyncio.Event = field(default_factory=asyncio.Event)
     ended_at: float = 0.0
@@ -58,13 +61,14 @@ async def _run_ends() -> Report:
     with tempfile.TemporaryDirectory() as folder:
         async with Outlast(bench.agent(), database=Path(folder) / "m4.db", settings=Settings()) as outlast:
             for _ in range(_COUNT):
-                task_id = await _park(outlast)
+                session, task_id = await _park(outlast)
                 waiting = asyncio.create_task(outlast.tasks.wait(task_id))
                 await asyncio.sleep(0.005)
                 bench.release.set()
                 await waiting
                 waits.append(time.perf_counter() - bench.ended_at)
                 bench.release.clear()
+                await session.settled()
     return _finish(report, waits, "end to client", 2)
 
 
@@ -80,17 +84,18 @@ async def _run_cancels() -> Report:
     with tempfile.TemporaryDirectory() as folder:
         async with Outlast(bench.agent(), database=Path(folder) / "m5.db", settings=Settings()) as outlast:
             for _ in range(_COUNT):
-                task_id = await _park(outlast)
+                session, task_id = await _park(outlast)
                 began = time.perf_counter()
                 await outlast.tasks.cancel(task_id)
                 waits.append(bench.ended_at - began)
+                await session.settled()
     return _finish(report, waits, "cancel to code", 2)
 
 
-async def _park(outlast: Outlast[None, str]) -> str:
+async def _park(outlast: Outlast[None, str]) -> tuple[Session, str]:
     session = await outlast.sessions.create()
     outcome = await (await session.send("park")).outcome()
-    return outcome.calls[0].result["task_id"]
+    return session, outcome.calls[0].result["task_id"]
 
 
 def _finish(report: Report, waits: list[float], name: str, bound_ms: float) -> Report:

@@ -14,6 +14,8 @@ from outlast.store import opening
 from outlast.store.connection import connect
 
 _COUNT = 100
+_CALM_SECONDS = 0.15
+"""After each: what it set off (a woken turn, the rest of a turn) is over before the next begins."""
 _STORE = "PostgreSQL with fsync, over a unix socket; API, workers and client on the same machine"
 
 
@@ -82,6 +84,7 @@ async def _ends(made: Cluster) -> list[float]:
             task = await _parked(client, "nap")
             ended = (await client.get(f"/v1/tasks/{task}", params={"wait": 30})).json()
             found.append(time.time() - float(ended["result"]))
+            await asyncio.sleep(_CALM_SECONDS)
     return found
 
 
@@ -93,6 +96,7 @@ async def _cancels(made: Cluster) -> list[float]:
             asked = time.time()
             await client.post(f"/v1/tasks/{task}/cancel", json={"wait": 30})
             found.append(float(made.cancelled.read_text().splitlines()[at]) - asked)
+            await asyncio.sleep(_CALM_SECONDS)
     return found
 
 
@@ -112,6 +116,7 @@ async def _first_events(made: Cluster) -> tuple[list[float], list[float]]:
                     if '"turn.started"' in line:
                         begun.append(time.perf_counter() - began)
                         break
+            await asyncio.sleep(_CALM_SECONDS)
     return first, begun
 
 

@@ -11,11 +11,12 @@ from pydantic_ai import Agent
 from sqlalchemy.util import await_only
 
 from outlast import Outlast, Settings
-from outlast.engines import taker
+from outlast.engines import engine, taker
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
 from outlast.store import workers
+from outlast.store.database import Moment
 from outlast.store.jobs import manager_of
 from outlast.store.unit import Unit, Work
 from outlast.testing import ScriptedModel, call, text
@@ -241,3 +242,33 @@ def accepting_only(url: str, folder: Path) -> Outlast[Any, Any]:
 
 async def execute(outlast: Outlast[Any, Any], statement: str, **values: Any) -> None:
     await outlast.database.transaction(lambda unit: unit.connection.execute(sa.text(statement), values), name="by hand")
+
+
+async def test_turns_that_come_together_are_all_claimed_before_one_runs(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M7: whoever takes over from a dead worker shows at once, for each of its turns, that it goes on."""
+    monkeypatch.setattr(engine, "_CLAIMS_FIRST_SECONDS", 60)
+    order: list[str] = []
+    both, first_claimed = asyncio.Event(), asyncio.Event()
+
+    async def claim_second() -> None:
+        both.set()
+        await first_claimed.wait()
+        await asyncio.sleep(0.1)  # the first would run by now
+
+    def watch(name: str, moment: Moment) -> Any:
+        if name not in ("claim", "deliver"):
+            return None
+        order.append(f"{name} {moment}")
+        if order[-1] == "claim after":
+            first_claimed.set()
+        if order[-1] != "claim before":
+            return None
+        return claim_second() if order.count("claim before") == 2 else both.wait()
+
+    async with runtime(postgres_url, tmp_path / "files", ScriptedModel(lambda _: "Done.")) as outlast:
+        outlast.database.watcher = watch
+        sent = [await (await outlast.sessions.create()).send("Go.") for _ in range(2)]
+        assert [(await each.outcome(wait=30)).text for each in sent] == ["Done.", "Done."]
+    assert [each for each in order if each.endswith("after")] == ["claim after"] * 2 + ["deliver after"] * 2

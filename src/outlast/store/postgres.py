@@ -35,6 +35,8 @@ _STALE_PLAN = "cached statement plan is invalid"
 """What the driver says of a statement that it had prepared before a column changed: another version has migrated."""
 _NOT_TEXT = "22021"
 """The SQLSTATE of a character that no text of PostgreSQL can hold: NUL."""
+_PREPARED = 300
+"""How many statements a connection keeps prepared: writes that go together are one for each combination."""
 IDLE_SECONDS = 10.0
 """Who says nothing for so long in a transaction is frozen: the server ends it, and with it the locks it holds."""
 _IDLE = "25P03"
@@ -61,6 +63,8 @@ class PostgresDatabase:
                 "prepared_statement_cache_size": 0,
                 "prepared_statement_name_func": lambda: f"outlast_{uuid4()}",
             }
+        elif "prepared_statement_cache_size" not in url.query:
+            arguments["prepared_statement_cache_size"] = _PREPARED
         self._engine: AsyncEngine = create_async_engine(
             url,
             pool_size=pool_size,
