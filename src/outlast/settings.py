@@ -113,7 +113,8 @@ class Settings(BaseSettings):
     )
     thread_limit: int = Field(default=128, ge=1, description="Threads for sync tools.")
     heartbeat: timedelta = Field(
-        default=timedelta(seconds=10), description="How often an idle stream says that it is alive."
+        default=timedelta(seconds=10),
+        description="How often an idle stream says that it is alive. Clients look elsewhere after 25 s of silence.",
     )
     max_wait: timedelta = Field(
         default=timedelta(seconds=300), description="How long a request may wait for an end; longer means this."

@@ -11,6 +11,7 @@ from pydantic_ai import Tool
 
 import outlast
 from outlast import Event, hints
+from outlast.client import connection
 from outlast.client.streams import EventStream, Fed
 from outlast.errors import NotFound, StoreUnavailable, Unreachable
 from outlast.testing import call, gate, text
@@ -46,6 +47,33 @@ async def test_a_stream_over_a_wire_that_is_cut_has_every_event_once(runtime: Ru
         ]
         assert len({event.number for event in seen}) == len(seen)
         assert wire.connections > 5
+
+
+async def test_a_stream_whose_server_falls_silent_is_asked_for_elsewhere(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E1: a process that is frozen closes nothing; that it no longer says that it is alive is enough."""
+    monkeypatch.setattr(connection, "_SILENCE_SECONDS", 0.3)
+    answering = Checkpoint()
+    async with (
+        serving(runtime(scripted([text("One. "), gate(answering), text("Two.")]), heartbeat="PT0.1S")) as server,
+        running(server.url) as wire,
+        client_of(server, url=wire.url) as client,
+    ):
+        session = await client.sessions.create()
+        await session.send("tell")
+        seen: list[Event] = []
+        async with session.events() as stream:
+            async for event in stream:
+                seen.append(event)
+                if event.type == "part.delta" and event.data["text"].startswith("One"):
+                    await answering.reached()
+                    wire.freeze()
+                    answering.open()
+                if event.is_terminal:
+                    break
+        assert "".join(event.data["text"] for event in seen if event.type == "part.delta") == "One. Two."
+        assert len({event.number for event in seen}) == len(seen)
 
 
 @pytest.mark.parametrize("kind", ["log", "feed"])

@@ -24,6 +24,11 @@ class Wire:
         """The next request gets this answer, as if a proxy stood in between."""
         self._open: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
+        self._frozen: set[asyncio.StreamWriter] = set()
+
+    def freeze(self) -> None:
+        """What is open stays open and says nothing more, as a process that was stopped."""
+        self._frozen |= self._writers
 
     def cut_after(self, sizes: Iterable[int]) -> None:
         """From now on; what is open is cut at once."""
@@ -56,7 +61,7 @@ class Wire:
         place = urlsplit(self.target)
         far_reader, far_writer = await asyncio.open_connection(place.hostname, place.port)
         asking = asyncio.create_task(self._ask(reader, far_writer), name="requests")
-        answering = asyncio.create_task(_answer(far_reader, writer, next(self.cuts, None)), name="answers")
+        answering = asyncio.create_task(self._answer(far_reader, writer, next(self.cuts, None)), name="answers")
         try:
             await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -74,20 +79,21 @@ class Wire:
                 self.loses_answer_to = b""
                 return
 
+    async def _answer(self, far_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None) -> None:
+        left = most
+        while data := await far_reader.read(65_536):
+            if writer in self._frozen:
+                continue
+            writer.write(data if left is None else data[:left])
+            await writer.drain()
+            if left is not None:
+                left -= len(data)
+                if left <= 0:
+                    return
+
     async def ended(self) -> None:
         if self._open:
             await asyncio.wait(self._open)
-
-
-async def _answer(far_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None) -> None:
-    left = most
-    while data := await far_reader.read(65_536):
-        writer.write(data if left is None else data[:left])
-        await writer.drain()
-        if left is not None:
-            left -= len(data)
-            if left <= 0:
-                return
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:

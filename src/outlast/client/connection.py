@@ -14,8 +14,8 @@ from outlast.errors import InvalidInput, NotFound, OutlastError, ServerFault, Un
 
 _MEDIA_TYPE = "text/event-stream"
 _ANSWER_SECONDS = 30.0
-_SILENCE_SECONDS = 45.0
-"""A stream says that it is alive several times in this; one that does not is taken for dead."""
+_SILENCE_SECONDS = 25.0
+"""A stream says that it is alive every ten seconds; one that does not is taken for dead."""
 _STEADY_SECONDS = 5.0
 _TRY_LATER = (429, 502, 503, 504)
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
