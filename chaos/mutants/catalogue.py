@@ -220,7 +220,13 @@ ONE_RUNNER = (
     Mutant(
         "P5",
         "the session is read without its lock",
-        (Edit("src/outlast/store/unit.py", ".with_for_update()", ""),),
+        (
+            Edit(
+                "src/outlast/store/unit.py",
+                "tables.sessions.c.deleted_at.is_(None))\n    .with_for_update()\n",
+                "tables.sessions.c.deleted_at.is_(None))\n",
+            ),
+        ),
         Test("tests/contracts/test_numbers.py::test_the_lock_serialises_those_who_read_in_order_to_decide"),
     ),
     Mutant(

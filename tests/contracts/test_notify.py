@@ -3,10 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
+from asyncpg.connection import Connection
 from pydantic_core import from_json
 
+from outlast.engines import notify
 from outlast.engines.notify import PostgresSignals, payloads
 from outlast.store import opening
 from outlast.store.connection import connect
@@ -97,3 +100,27 @@ async def test_everybody_looks_when_told_to_look_at_everything(pair: Pair) -> No
     one.publish(["feed:" + "x" * 8_000])
     async with asyncio.timeout(5):
         await there.wait()
+
+
+async def test_the_last_words_of_a_connection_are_heard_after_it_was_closed(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P4: the driver hands them on in a later step of the loop, and the connection may be gone by then."""
+    listening: list[tuple[Any, Any]] = []
+    plain = Connection.add_listener  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+    async def listen(self: Any, channel: str, hear: Any) -> None:
+        listening.append((self, hear))
+        await plain(self, channel, hear)
+
+    monkeypatch.setattr(Connection, "add_listener", listen)
+    signals = PostgresSignals(opening.parse(postgres_url))
+    await signals.start()
+    try:
+        there = await heard(signals, "turn:1")
+        connection, hear = listening[0]
+        connection.terminate()
+        hear(connection, 1, notify.CHANNEL, '["turn:1"]')
+        assert there.is_set()
+    finally:
+        await signals.close()

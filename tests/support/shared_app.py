@@ -20,8 +20,6 @@ from outlast import Outlast, Settings, hints
 from outlast.calls import hook
 from outlast.calls.call import CallThreads, RunningCall
 from outlast.engines import presence, sweep
-from outlast.sessions.turn_log import TurnLog
-from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, text
 from outlast.testing.step import Step
 
@@ -137,25 +135,12 @@ def freeze_once(place: str) -> None:
         return await begin_anew(self, connection)
 
     presence.Presence._begin_anew = late  # pyright: ignore[reportPrivateUsage]
-    {"journal": _freeze_after_journal, "start": _freeze_before_start, "thread": _freeze_before_thread}[place]()
+    {"start": _freeze_before_start, "thread": _freeze_before_thread}[place]()
 
 
 def _freeze(place: str) -> None:
     effect(f"{place}.froze")
     os.kill(os.getpid(), signal.SIGSTOP)
-
-
-def _freeze_after_journal() -> None:
-    commit = TurnLog.commit
-
-    async def committed(self: TurnLog, name: str, fn: Callable[[Unit], Any]) -> Any:
-        found = await commit(self, name, fn)
-        if name == "journal" and TurnLog.commit is committed:
-            TurnLog.commit = commit
-            _freeze("journal")
-        return found
-
-    TurnLog.commit = committed
 
 
 def _freeze_before_start() -> None:

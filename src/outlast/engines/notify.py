@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -105,14 +106,15 @@ class PostgresSignals(LocalSignals):
     async def _listen(self) -> Any:
         connection = await connect(self._url, name="signals", when_closed=self._has_more.set)
         try:
-            await connection.add_listener(CHANNEL, self._hear)
+            await connection.add_listener(CHANNEL, partial(self._hear, connection.get_server_pid()))
         except BaseException:
             connection.terminate()
             raise
         return connection
 
-    def _hear(self, connection: Any, sender: int, channel: str, payload: str) -> None:
-        if sender == connection.get_server_pid():
+    def _hear(self, own: int, connection: Any, sender: int, channel: str, payload: str) -> None:
+        """Also the last words of a connection that is closed by now."""
+        if sender == own:
             return
         topics = from_json(payload)
         if topics:
