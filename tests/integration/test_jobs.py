@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import sqlalchemy as sa
@@ -15,6 +15,7 @@ from outlast.engines import engine, taker
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
+from outlast.sessions.workshop import Workshop
 from outlast.store import workers
 from outlast.store.database import Moment
 from outlast.store.jobs import manager_of
@@ -250,25 +251,38 @@ async def test_turns_that_come_together_are_all_claimed_before_one_runs(
     """M7: whoever takes over from a dead worker shows at once, for each of its turns, that it goes on."""
     monkeypatch.setattr(engine, "_CLAIMS_FIRST_SECONDS", 60)
     order: list[str] = []
-    both, first_claimed = asyncio.Event(), asyncio.Event()
+    both, first_waits_or_runs = asyncio.Event(), asyncio.Event()
+    plain = engine.Worker.__init__
+
+    class Awaited(asyncio.Event):
+        async def wait(self) -> Literal[True]:
+            first_waits_or_runs.set()
+            return await super().wait()
+
+    def begin(self: engine.Worker, workshop: Workshop) -> None:
+        plain(self, workshop)
+        monkeypatch.setattr(self, "_has_claimed", Awaited())
+
+    monkeypatch.setattr(engine.Worker, "__init__", begin)
 
     async def claim_second() -> None:
         both.set()
-        await first_claimed.wait()
-        await asyncio.sleep(0.1)  # the first would run by now
+        await first_waits_or_runs.wait()
 
     def watch(name: str, moment: Moment) -> Any:
         if name not in ("claim", "deliver"):
             return None
         order.append(f"{name} {moment}")
-        if order[-1] == "claim after":
-            first_claimed.set()
+        if order[-1] == "deliver before":
+            first_waits_or_runs.set()
         if order[-1] != "claim before":
             return None
         return claim_second() if order.count("claim before") == 2 else both.wait()
 
     async with runtime(postgres_url, tmp_path / "files", ScriptedModel(lambda _: "Done.")) as outlast:
         outlast.database.watcher = watch
-        sent = [await (await outlast.sessions.create()).send("Go.") for _ in range(2)]
+        # Of two owners: the claim that is held up holds the line of its own.
+        sent = [await (await outlast.owned_by(owner).create()).send("Go.") for owner in ("ada", "ben")]
         assert [(await each.outcome(wait=30)).text for each in sent] == ["Done.", "Done."]
     assert [each for each in order if each.endswith("after")] == ["claim after"] * 2 + ["deliver after"] * 2
+    assert order[: order.index("deliver before")].count("claim after") == 2
