@@ -2,13 +2,23 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncIterable, AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolReturnPart
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartEndEvent,
+    PartStartEvent,
+    TextPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models import ModelRequestContext
 
 from outlast import Session
@@ -167,6 +177,44 @@ async def test_log_and_history_agree_when_stop_meets_the_end_of_a_response(tmp_p
     assert outcome is not None
     assert outcome.state == "stopped"
     assert told == stored == outcome.text
+
+
+class HoldsBack(AbstractCapability[Any]):
+    """A capability of the agent that takes its time with one event of a response that streams."""
+
+    def __init__(self, checkpoint: Checkpoint, held: type[AgentStreamEvent]) -> None:
+        self._checkpoint = checkpoint
+        self._held = held
+
+    async def wrap_run_event_stream(
+        self, ctx: RunContext[Any], *, stream: AsyncIterable[AgentStreamEvent]
+    ) -> AsyncIterator[AgentStreamEvent]:
+        async for event in stream:
+            if isinstance(event, self._held):
+                await self._checkpoint()
+            yield event
+
+
+@pytest.mark.parametrize("held", [PartStartEvent, PartDeltaEvent, PartEndEvent])
+async def test_log_and_history_agree_when_stop_meets_a_word_on_its_way(
+    tmp_path: Path, held: type[AgentStreamEvent]
+) -> None:
+    """D5: a word that arrived and was not told yet is told before the turn ends, as it stands in history."""
+    arrived = Checkpoint()
+    said = [text("The river "), text("is high.")]
+    agent = Agent(ScriptedModel([said]), capabilities=[HoldsBack(arrived, held)])
+    async with Runtime(tmp_path / "app.db")(agent=agent) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("How high is the river?")
+        await arrived.reached()
+        outcome = await session.stop()
+        told, stored = await log_and_history(session)
+        types = await event_types(session)
+
+    assert outcome is not None
+    assert stored.startswith("The river ")
+    assert told == stored == outcome.text
+    assert types.count("part.started") == types.count("part.ended") == 1
 
 
 async def test_log_and_history_agree_when_stop_meets_a_response_that_is_dropped(

@@ -1,6 +1,8 @@
 """A streaming model response as events: each part starts, grows by deltas with offsets, and ends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -30,6 +32,8 @@ class ResponseLog:
     name: str
     lengths: dict[int, int] = field(default_factory=dict[int, int])
     open_parts: dict[int, str] = field(default_factory=dict[int, str])
+    words: list[int] = field(default_factory=list[int])
+    """All parts but calls, in order."""
 
     def take(self, event: AgentStreamEvent) -> None:
         if isinstance(event, PartStartEvent):
@@ -48,6 +52,18 @@ class ResponseLog:
         for index in list(self.open_parts):
             self.end(index)
 
+    def complete(self, arrived: Sequence[ModelResponsePart]) -> None:
+        """Tell the rest and end it: a run that is cancelled may have been given more than it could pass on."""
+        words = [part for part in arrived if not isinstance(part, ToolCallPart)]
+        for index, part in zip_longest(self.words, words):
+            if part is None:
+                break
+            if index is None:
+                self._start(max(self.lengths, default=-1) + 1, part)
+            else:
+                self._grow(index, _start_text(part)[self.lengths[index] :])
+        self.end_all()
+
     @property
     def parts(self) -> list[str]:
         return [f"{self.name}.{index}" for index in self.lengths]
@@ -58,6 +74,8 @@ class ResponseLog:
         data: dict[str, Any] = {"part": self.open_parts[index], "kind": _kind(part)}
         if isinstance(part, ToolCallPart):
             data |= {"call_id": part.tool_call_id, "tool": part.tool_name}
+        elif index not in self.words:
+            self.words.append(index)
         self.log.add(EventType.PART_STARTED, data)
         self._grow(index, _start_text(part))
 

@@ -24,7 +24,7 @@ async def keep_partial(run: TurnRun) -> None:
         if streaming.parts:
             await run.drop_partial("stopped")
         return
-    streaming.end_all()
+    streaming.complete(partial.parts)
     said = [part for part in partial.parts if not isinstance(part, ToolCallPart) and _says_something(part)]
     if said:
         kept = ModelResponse(
