@@ -20,6 +20,7 @@ from outlast.api.auth import Principal
 from outlast.cli.app_file import AnyOutlast, load_app
 from outlast.cli.command import typed
 from outlast.cli.crew import Crew
+from outlast.cli.memory import settle_in
 from outlast.cli.server_file import ServerFile
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.observe import logs
@@ -145,6 +146,7 @@ def run(
     async def serve_it() -> None:
         try:
             async with outlast, crew or nullcontext():
+                settle_in()
                 await server.serve(sockets=[listening])
         except OutlastError as exc:
             failure.append(exc)

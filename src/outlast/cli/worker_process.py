@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from outlast.cli.app_file import AnyOutlast, load_app
+from outlast.cli.memory import settle_in
 from outlast.errors import OutlastError
 from outlast.observe import logs
 
@@ -49,6 +50,7 @@ async def _work(outlast: AnyOutlast, console: Console, *, leave_with_parent: boo
         # Nobody writes to it: it is ready when whoever started this process is gone.
         loop.add_reader(sys.stdin.fileno(), lambda: (loop.remove_reader(sys.stdin.fileno()), leave.set()))
     async with outlast:
+        settle_in()
         console.print(f"A worker for {', '.join(outlast.agents)} is ready.", markup=False)
         await leave.wait()
         console.print("Leaving: turns are handed over at their next boundary.")

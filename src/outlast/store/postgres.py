@@ -71,6 +71,8 @@ class PostgresDatabase:
             max_overflow=0,
             pool_timeout=wait,
             pool_pre_ping=True,
+            # The one that was used last knows its statements, and its server process is awake.
+            pool_use_lifo=True,
             connect_args=arguments,
         )
         if not is_pooled:
