@@ -115,7 +115,7 @@ class Sweep:
             await asyncio.sleep(self._judge.wait(time.monotonic()))
 
     async def _look(self) -> None:
-        roll = await self._database.read(workers.roll)
+        roll = await self._database.read(workers.roll, is_single=True)
         for each in self._judge.dead(roll, time.monotonic()):
             if each.id == self._me():
                 continue  # that is for others to say: here it would only stop what runs

@@ -345,20 +345,23 @@ class TurnRun:
         data = await self.log.pack(data)
 
         def end(unit: Unit) -> Step:
-            if due_at_boundary(inputs.waiting_for(unit, self.claim.fence.session_id)):
+            waiting = inputs.waiting_for(unit, self.claim.fence.session_id)
+            if due_at_boundary(waiting):
                 row = turns.get(unit.connection, self.claim.fence.turn_id)
                 if row is not None and row.stop_requested_at is None:
                     return Step.GOES_ON
-            return self.end_turn(unit, TurnState.COMPLETED, data)
+            return self.end_turn(unit, TurnState.COMPLETED, data, waiting)
 
         step = await self.log.commit("turn.end", end)
         self.take_written()
         return step
 
-    def end_turn(self, unit: Unit, target: TurnState, data: dict[str, Any]) -> Step:
+    def end_turn(
+        self, unit: Unit, target: TurnState, data: dict[str, Any], waiting: Sequence[Input] | None = None
+    ) -> Step:
         data = {**self.log.secrets.mask(data), "usage": stored(self.usage)}
         values = self._counted(self.requests)
-        moved = turn.end(unit, self.claim, target, data, values=values, limits=self.policy.turns)
+        moved = turn.end(unit, self.claim, target, data, values=values, limits=self.policy.turns, waiting=waiting)
         assert moved is Disposition.MOVED, "the fence was checked in this transaction"
         return Step.ENDED
 

@@ -115,11 +115,13 @@ def start(
     return turn_id
 
 
-def start_if_waiting(unit: Unit, session: LockedSession, *, limits: TurnLimits) -> TurnId | None:
+def start_if_waiting(
+    unit: Unit, session: LockedSession, *, limits: TurnLimits, waiting: Sequence[Input] | None = None
+) -> TurnId | None:
     """Start the next turn for what waits, unless one is active, the session is held, or it only wakes itself."""
     if session.turn_id is not None or session.is_held:
         return None
-    due = due_at_start(inputs.waiting_for(unit, session.id))
+    due = due_at_start(inputs.waiting_for(unit, session.id) if waiting is None else waiting)
     if not due:
         return None
     is_woken = all(each.kind is InputKind.WAKE for each in due)
@@ -290,16 +292,26 @@ def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
 
 
 def end(
-    unit: Unit, claim: Claim, target: TurnState, data: dict[str, Any], *, values: dict[str, Any], limits: TurnLimits
+    unit: Unit,
+    claim: Claim,
+    target: TurnState,
+    data: dict[str, Any],
+    *,
+    values: dict[str, Any],
+    limits: TurnLimits,
+    waiting: Sequence[Input] | None = None,
 ) -> Disposition:
-    """End a running turn: state, `values` of its row, terminal event, session and what comes next in one commit."""
+    """End a running turn: state, `values` of its row, terminal event, session and what comes next in one commit.
+
+    `waiting`: what waits in the inbox, if this transaction has seen it already.
+    """
     fence = claim.fence
     session = unit.lock(fence.session_id)
     error = turns.encode(data) if target is TurnState.FAILED else None
     values = {**values, "error": error}
     moved = turns.move(unit, fence.turn_id, values, source=TurnState.RUNNING, target=target, attempt=fence.attempt)
     if moved is Disposition.MOVED:
-        _ended(unit, session, claim.turn, target, data, limits)
+        _ended(unit, session, claim.turn, target, data, limits, waiting)
     return moved
 
 
@@ -310,11 +322,12 @@ def _ended(
     target: TurnState,
     data: dict[str, Any],
     limits: TurnLimits,
+    waiting: Sequence[Input] | None = None,
 ) -> None:
     number = unit.append(session.id, [Draft(_END_EVENT[target], data, row.id)])
     unit.signal(end_topic(row.id))
     session.set(turn_id=None, answered_event=number)
-    start_if_waiting(unit, session, limits=limits)
+    start_if_waiting(unit, session, limits=limits, waiting=waiting)
     if row.is_admitted:
         _admit_next(unit, row.owner_id, limits)
 

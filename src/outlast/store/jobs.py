@@ -13,7 +13,9 @@ from pgqueuer.adapters.persistence.qb import QueryBuilderEnvironment, QueryQueue
 from pgqueuer.db import AsyncpgDriver
 from pgqueuer.domain.settings import DBSettings, Durability
 from pgqueuer.domain.types import Channel
+from pgqueuer.ports.driver import NotifyCallback
 from pgqueuer.queries import Queries
+from pydantic_core import from_json
 from sqlalchemy.util import await_only
 
 from outlast.ids import WorkerId, is_task
@@ -39,9 +41,20 @@ _BUILDERS = (QueryBuilderEnvironment(_NAMES), QueryQueueBuilder(_NAMES), QuerySc
 _MANAGERS = UUID("6f75746c-6173-4000-8000-776f726b6572")
 
 
+class _Driver(AsyncpgDriver):
+    """Wakes nobody because a job is done: only those that are new or given back are there to be taken."""
+
+    async def add_listener(self, channel: str, callback: NotifyCallback) -> None:
+        def hear(payload: str | bytes | bytearray) -> None:
+            if from_json(payload).get("operation") != "delete":
+                callback(payload)
+
+        await super().add_listener(channel, hear)
+
+
 def queries(connection: Any) -> Queries:
     """PgQueuer on an `asyncpg` connection, with our names."""
-    return Queries(AsyncpgDriver(connection), *_BUILDERS)
+    return Queries(_Driver(connection), *_BUILDERS)
 
 
 def turns_of(agent: str) -> str:
@@ -94,6 +107,12 @@ def prune(unit: Unit) -> None:
     unit.connection.execute(_PRUNE)
 
 
+NEXT = (
+    f"SELECT CASE WHEN EXISTS (SELECT 1 FROM {_NAMES.queue_table} WHERE entrypoint = ANY($1) AND status = 'queued' "
+    "AND execute_after <= now()) THEN interval '0' ELSE (SELECT min(execute_after) - now() "
+    f"FROM {_NAMES.queue_table} WHERE entrypoint = ANY($1) AND status = 'queued') END AS due_in"
+)
+"""SQL: how long until a job can be taken; NULL without one."""
 _NOW = timedelta()
 _GIVE_BACK = sa.text(
     f"UPDATE {_NAMES.queue_table} SET status = 'queued', queue_manager_id = NULL, slot = NULL, execute_after = now() "

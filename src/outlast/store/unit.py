@@ -228,8 +228,9 @@ class Unit:
         """After the session's lock. Until the commit nobody else decides the same for this owner."""
         if not self.is_serial and (owner_id, what) not in self._locked_owners:
             self._locked_owners.add((owner_id, what))
-            place = (int(what), _number_of(owner_id))
-            self.connection.exec_driver_sql(_LOCK_OWNER, place)
+            # With what waits to be written. What is asked after it sees what was committed before the lock was free.
+            self._batch.add(Write("", _LOCK_OWNER, (int(what), _number_of(owner_id)), is_insert=False))
+            self._batch.run(self._connection)
 
     def append(self, session_id: SessionId, drafts: Sequence[Draft]) -> int:
         """Number the events, in order; they are written at the end of this transaction. Gives the last number."""
@@ -283,11 +284,11 @@ class Unit:
         if not self._is_far:
             _INSERT_FEED.write(self._connection, self._fed)
             return
-        connection = self.connection
         for owner_id in owners[:-1]:
             self.lock_owner(owner_id, OwnerLock.FEED)
-        columns = tuple(list(column) for column in zip(*self._fed, strict=True))
-        connection.exec_driver_sql(_LOCK_AND_FEED, (int(OwnerLock.FEED), _number_of(owners[-1]), *columns))
+        columns = (list(column) for column in zip(*self._fed, strict=True))
+        values = (int(OwnerLock.FEED), _number_of(owners[-1]), *columns)
+        self._write_later(Write("feed", _LOCK_AND_FEED, values, is_insert=True))
 
 
 def _number_of(owner_id: str) -> int:
@@ -325,8 +326,8 @@ _INSERT_MANY_EVENTS = (
 _FEED_COLUMNS = ("owner_id", "session_id", "event", "type", "at")
 _INSERT_FEED = Statement(sa.insert(tables.feed).inline(), _FEED_COLUMNS)
 _LOCK_AND_FEED = (
-    "WITH owner_lock AS MATERIALIZED (SELECT pg_advisory_xact_lock($1::integer, $2::integer)) "
-    f"INSERT INTO feed ({', '.join(_FEED_COLUMNS)}) SELECT line.* FROM owner_lock, "
+    f"INSERT INTO feed ({', '.join(_FEED_COLUMNS)}) SELECT line.* "
+    "FROM (SELECT pg_advisory_xact_lock($1::integer, $2::integer) OFFSET 0) AS owner_lock, "
     "unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[]) AS line"
 )
 """Numbers are given to lines after the lock is: they come from what is joined with it."""
