@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import exc as exc_types
+from asyncpg.exceptions import UniqueViolationError
 
 from outlast import ids
 from outlast.errors import NotFound
@@ -140,7 +140,7 @@ async def test_the_database_refuses_a_second_open_turn(database: Database) -> No
     """P5: even code that forgot to look cannot make two; once the first has ended, the next one may be made."""
     session_id = await new_session(database)
     first = await start_turn(database, session_id)
-    with pytest.raises((exc_types.IntegrityError, sqlite3.IntegrityError)):
+    with pytest.raises((sqlite3.IntegrityError, UniqueViolationError)):
         await start_turn(database, session_id)
 
     def stop(unit: Unit) -> None:

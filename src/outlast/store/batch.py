@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import sqlalchemy as sa
 
-from outlast.store.statement import Write
+from outlast.store.statement import Write, change
 
 _PLACE = re.compile(r"\$(\d+)")
 
@@ -38,7 +38,7 @@ class Batch:
         writes, self._writes, self._only_inserts = self._writes, [], {}
         values = [value for write in writes for value in write.values]
         text = _joined(tuple((write.text, len(write.values)) for write in writes))
-        connection.exec_driver_sql(text, tuple(values))
+        change(connection, text, tuple(values))
 
 
 @lru_cache(maxsize=1024)

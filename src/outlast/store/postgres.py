@@ -63,8 +63,10 @@ class PostgresDatabase:
                 "prepared_statement_cache_size": 0,
                 "prepared_statement_name_func": lambda: f"outlast_{uuid4()}",
             }
-        elif "prepared_statement_cache_size" not in url.query:
-            arguments["prepared_statement_cache_size"] = _PREPARED
+        else:
+            # The driver's own, for what goes to it directly, and never anew only because it is old.
+            kept = {"prepared_statement_cache_size", "statement_cache_size"} - url.query.keys()
+            arguments |= {"max_cached_statement_lifetime": 0} | dict.fromkeys(kept, _PREPARED)
         self._engine: AsyncEngine = create_async_engine(
             url,
             pool_size=pool_size,
@@ -102,11 +104,14 @@ class PostgresDatabase:
 
     async def _read(self, fn: Callable[[sa.Connection], T], engine: AsyncEngine) -> T:
         for attempt in range(_RETRIES):
+            driver: Any = None
             try:
                 async with engine.connect() as connection:
+                    driver = (await connection.get_raw_connection()).driver_connection
                     return await connection.run_sync(fn)
             except FOREIGN as exc:
-                if attempt + 1 == _RETRIES or not _may_repeat(exc):
+                is_cut = driver is not None and driver.is_closed()
+                if attempt + 1 == _RETRIES or not (is_cut or _may_repeat(exc)):
                     raise self._farewell.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
         raise AssertionError("unreachable: the last attempt returns or raises")
 

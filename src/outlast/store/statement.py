@@ -1,6 +1,7 @@
 """Statements of the hot path: compiled once for each kind of database, then run in the driver's own words.
 
-SQLAlchemy takes ten times as long around a small statement as SQLite takes for it, and a turn has some forty.
+SQLAlchemy takes ten times as long around a small statement as SQLite takes for it, and a turn has some forty. On
+PostgreSQL it begins the transaction and ends it; the statements between go to the driver.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.util import await_only
 
 Row = Mapping[Any, Any]
 """What was found, by the names of its columns."""
@@ -53,7 +55,8 @@ class Statement:
 
     def rows(self, connection: sa.Connection, **values: Any) -> list[Row]:
         words = self._in_words(connection.dialect)
-        found = [dict(zip(words.names, row, strict=True)) for row in _execute(connection, words, values).fetchall()]
+        rows = _fetch(connection, words.text, words.bind(values))
+        found = [dict(zip(words.names, row, strict=True)) for row in rows]
         for name in words.booleans:
             for row in found:
                 row[name] = None if row[name] is None else bool(row[name])
@@ -61,16 +64,18 @@ class Statement:
 
     def tuples(self, connection: sa.Connection, **values: Any) -> Sequence[Sequence[Any]]:
         """Rows in the order of the columns, as the driver gives them."""
-        return _execute(connection, self._in_words(connection.dialect), values).fetchall()
+        words = self._in_words(connection.dialect)
+        return _fetch(connection, words.text, words.bind(values))
 
     def scalar(self, connection: sa.Connection, **values: Any) -> Any:
         """The first column of the first row; None when there is none."""
-        row = _execute(connection, self._in_words(connection.dialect), values).fetchone()
-        return None if row is None else row[0]
+        found = self.tuples(connection, **values)
+        return found[0][0] if found else None
 
     def run(self, connection: sa.Connection, **values: Any) -> int:
         """Gives how many rows it changed."""
-        return _execute(connection, self._in_words(connection.dialect), values).rowcount
+        words = self._in_words(connection.dialect)
+        return change(connection, words.text, words.bind(values))
 
     def write(self, connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows, each in the order of `columns`."""
@@ -93,10 +98,29 @@ class Statement:
         return words
 
 
-def _execute(connection: sa.Connection, words: _Words, values: Mapping[str, Any]) -> Any:
+def change(connection: sa.Connection, text: str, values: tuple[Any, ...]) -> int:
+    """Run a text of the driver's own; gives how many rows it changed."""
+    driver = _driver(connection)
     if connection.dialect.name == "sqlite":
-        return _driver(connection).execute(words.text, words.bind(values))
-    return connection.exec_driver_sql(words.text, words.bind(values))
+        return driver.execute(text, values).rowcount
+    if not _has_begun(connection, driver):
+        return connection.exec_driver_sql(text, values).rowcount
+    status: str = await_only(driver.execute(text, *values))
+    return int(status.rpartition(" ")[2])
+
+
+def _fetch(connection: sa.Connection, text: str, values: tuple[Any, ...]) -> Sequence[Sequence[Any]]:
+    driver = _driver(connection)
+    if connection.dialect.name == "sqlite":
+        return driver.execute(text, values).fetchall()
+    if not _has_begun(connection, driver):
+        return connection.exec_driver_sql(text, values).fetchall()
+    return await_only(driver.fetch(text, *values))
+
+
+def _has_begun(connection: sa.Connection, driver: Any) -> bool:
+    """SQLAlchemy begins a transaction with the first statement that it is given."""
+    return driver.is_in_transaction() or connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
 
 
 def _driver(connection: sa.Connection) -> Any:
