@@ -13,7 +13,9 @@ from bench.measure import Report, Target, milliseconds, quantile
 from outlast.store import opening
 from outlast.store.connection import connect
 
-_COUNT = 100
+_COUNT = 200
+_WARM = 10
+"""So many come first and do not count: new processes prepare their statements with them."""
 _CALM_SECONDS = 0.15
 """After each: what it set off (a woken turn, the rest of a turn) is over before the next begins."""
 _STORE = "PostgreSQL with fsync, over a unix socket; API, workers and client on the same machine"
@@ -80,30 +82,30 @@ def _distances(id_: str, title: str, measure: Any, bound: float) -> Report:
 async def _ends(made: Cluster) -> list[float]:
     found: list[float] = []
     async with made.client() as client:
-        for _ in range(_COUNT):
+        for _ in range(_WARM + _COUNT):
             task = await _parked(client, "nap")
             ended = (await client.get(f"/v1/tasks/{task}", params={"wait": 30})).json()
             found.append(time.time() - float(ended["result"]))
             await asyncio.sleep(_CALM_SECONDS)
-    return found
+    return found[_WARM:]
 
 
 async def _cancels(made: Cluster) -> list[float]:
     found: list[float] = []
     async with made.client() as client:
-        for at in range(_COUNT):
+        for at in range(_WARM + _COUNT):
             task = await _parked(client, "hold")
             asked = time.time()
             await client.post(f"/v1/tasks/{task}/cancel", json={"wait": 30})
             found.append(float(made.cancelled.read_text().splitlines()[at]) - asked)
             await asyncio.sleep(_CALM_SECONDS)
-    return found
+    return found[_WARM:]
 
 
 async def _first_events(made: Cluster) -> tuple[list[float], list[float]]:
     first, begun = list[float](), list[float]()
     async with made.client() as client:
-        for _ in range(_COUNT):
+        for _ in range(_WARM + _COUNT):
             path = f"/v1/sessions/{await _session(client)}/messages"
             began = time.perf_counter()
             accept = {"Accept": "text/event-stream"}
@@ -117,7 +119,7 @@ async def _first_events(made: Cluster) -> tuple[list[float], list[float]]:
                         begun.append(time.perf_counter() - began)
                         break
             await asyncio.sleep(_CALM_SECONDS)
-    return first, begun
+    return first[_WARM:], begun[_WARM:]
 
 
 async def _takeover(made: Cluster) -> tuple[list[float], float]:

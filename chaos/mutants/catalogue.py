@@ -151,9 +151,9 @@ EVERY_END_IS_TOLD_ONCE = (
         "inputs and wakes are marked delivered in a second commit, after the request",
         (
             Edit(
-                "src/outlast/sessions/loop.py",
-                "            turn.deliver(unit, fence, [each], position)\n",
-                "            continue\n",
+                "src/outlast/sessions/delivery.py",
+                "        turn.deliver(unit, fence, [each], position)\n",
+                "        continue\n",
             ),
             Edit(
                 "src/outlast/sessions/loop.py",
@@ -201,6 +201,12 @@ NO_READER_HANGS_AND_NONE_MISSES = (
             ),
         ),
         Test("tests/fundamentals/test_restart.py::test_half_an_answer_is_dropped_and_said_so"),
+    ),
+    Mutant(
+        "P4",
+        "a word that arrived as the turn was stopped stands in history and is told to nobody",
+        (Edit("src/outlast/sessions/settle.py", "streaming.complete(partial.parts)", "streaming.end_all()"),),
+        Test("tests/integration/test_stop_races.py::test_log_and_history_agree_when_stop_meets_a_word_on_its_way"),
     ),
 )
 

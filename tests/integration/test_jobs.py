@@ -1,13 +1,17 @@
 """Jobs and state in one commit: on PostgreSQL a turn is started by a job, and by nothing else."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 import sqlalchemy as sa
+from pgqueuer.queries import Queries
 from pydantic_ai import Agent
+from pydantic_core import from_json
 from sqlalchemy.util import await_only
 
 from outlast import Outlast, Settings
@@ -16,9 +20,10 @@ from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
 from outlast.sessions.workshop import Workshop
-from outlast.store import workers
+from outlast.store import opening, workers
+from outlast.store.connection import connect
 from outlast.store.database import Moment
-from outlast.store.jobs import manager_of
+from outlast.store.jobs import CHANNEL, manager_of, queries
 from outlast.store.unit import Unit, Work
 from outlast.testing import ScriptedModel, call, text
 from tests.support.runtime import FAST, event_types, events_of
@@ -53,6 +58,32 @@ async def test_a_whole_turn_runs_through_the_queue(postgres_url: str, tmp_path: 
         assert types.count("turn.started") == types.count("turn.completed") == 2
         assert "turn.failed" not in types
         assert await jobs(outlast) == 2
+
+
+async def test_workers_are_woken_by_new_jobs_and_not_by_done_ones(ready_postgres_url: str) -> None:
+    """K5: each of many workers asks the queue when it is woken, and nothing is there because a job is done."""
+    heard: list[str] = []
+    async with listening(ready_postgres_url, heard) as queue:
+        done = await queue.enqueue("outlast:agent", b"trn_1")
+        while not heard:
+            await asyncio.sleep(0.01)
+        await queue.driver.execute("DELETE FROM outlast_pgqueuer WHERE id = ANY($1)", done)
+        await queue.enqueue("outlast:agent", b"trn_2")
+        while len(heard) < 2:
+            await asyncio.sleep(0.01)
+    assert [from_json(each)["operation"] for each in heard] == ["insert", "insert"]
+
+
+@asynccontextmanager
+async def listening(url: str, heard: list[str]) -> AsyncGenerator[Queries]:
+    """PgQueuer with our names, and what its listener is told."""
+    connection = await connect(opening.parse(url), name="test", when_closed=lambda: None)
+    try:
+        found = queries(connection)
+        await found.driver.add_listener(CHANNEL, lambda payload: heard.append(str(payload)))
+        yield found
+    finally:
+        await connection.close()
 
 
 async def test_a_transaction_that_is_rolled_back_leaves_no_job(postgres_url: str, tmp_path: Path) -> None:

@@ -120,6 +120,15 @@ def has_system_prompt(messages: Iterable[ModelMessage]) -> bool:
     return any(isinstance(part, SystemPromptPart) for message in messages for part in message.parts)
 
 
+def closing_line(output: Any, own: Sequence[ModelMessage]) -> str | None:
+    """A turn that ran tools and ended without a word still ends with one; `own` are its messages."""
+    if not isinstance(output, str) or output.strip():
+        return None
+    parts = (part for message in own for part in message.parts)
+    tools = dict.fromkeys(part.tool_name for part in parts if isinstance(part, ToolReturnPart))
+    return f"Done. Tools used: {', '.join(tools)}." if tools else None
+
+
 def says_nothing(response: ModelResponse) -> bool:
     """The model chose to end without a word and without a call; reasoning is no word."""
     is_own_choice = response.finish_reason in (None, "stop")

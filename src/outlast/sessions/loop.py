@@ -35,7 +35,7 @@ from outlast.calls.hook import CallHook
 from outlast.events.event import Draft
 from outlast.events.outcome import Usage
 from outlast.events.types import EventType
-from outlast.sessions import failure, history, prompt, turn
+from outlast.sessions import delivery, failure, history, prompt, turn
 from outlast.sessions.call_log import CallLog
 from outlast.sessions.due import due_at_boundary, due_at_start
 from outlast.sessions.host import AgentHost
@@ -129,7 +129,11 @@ class TurnRun:
                     is_replay = committed is not None or bool(history.open_calls(given))
                     return await self._nodes(running, user_prompt, is_replay=is_replay)
         except UnexpectedModelBehavior:
-            if host.agent.output_type is not str or not self.has_fallen_silent or self._closing_line("") is None:
+            if (
+                host.agent.output_type is not str
+                or not self.has_fallen_silent
+                or history.closing_line("", self.messages[self.own_from :]) is None
+            ):
                 raise
             return await self._finish("")
         finally:
@@ -201,7 +205,7 @@ class TurnRun:
             due = due_at_boundary(waiting) if self.has_begun else due_at_start(waiting)
             if has_prompt and not due and not is_continuation:
                 return None
-            self._append_inputs(unit, due)
+            delivery.append(unit, self.claim.fence, due)
             turns.set_values(unit, self.claim.fence.turn_id, **self._counted(self.requests + 1))
             return due
 
@@ -227,20 +231,8 @@ class TurnRun:
         return True
 
     def take_inputs(self, unit: Unit) -> None:
-        """A turn that fails before its first request takes along what it was started for, or that starts it again."""
         if not self.has_begun:
-            self._append_inputs(unit, due_at_start(inputs.waiting_for(unit, self.claim.fence.session_id)))
-
-    def _append_inputs(self, unit: Unit, due: Sequence[Input]) -> None:
-        """Each input is a message of its own: its row stays small, and it names the message it stands in."""
-        fence = self.claim.fence
-        session = unit.lock(fence.session_id)
-        for each in due:
-            body = history.encode_small(ModelRequest(parts=[prompt.render(each)]))
-            position = messages.append(
-                unit, session, turn_id=fence.turn_id, kind="request", body=body, event=session.last_event
-            )
-            turn.deliver(unit, fence, [each], position)
+            delivery.take_along(unit, self.claim.fence)
 
     async def _put_back(self, parts: list[ModelRequestPart]) -> list[ModelRequestPart]:
         """Recorded and uncertain answers in the places of calls that were open when this run began."""
@@ -339,7 +331,7 @@ class TurnRun:
 
     async def _finish(self, output: Any) -> Step:
         data: dict[str, Any] = {"output": to_jsonable_python(output, fallback=repr)}
-        closing = self._closing_line(output)
+        closing = history.closing_line(output, self.messages[self.own_from :])
         if closing is not None:
             data["text"] = closing
         data = await self.log.pack(data)
@@ -367,18 +359,6 @@ class TurnRun:
 
     def _counted(self, requests: int) -> dict[str, Any]:
         return {"requests": requests, "usage": turns.encode(stored(self.usage))}
-
-    def _closing_line(self, output: Any) -> str | None:
-        """A turn that ran tools and ended without a word still ends with one."""
-        if not isinstance(output, str) or output.strip():
-            return None
-        tools = [
-            part.tool_name
-            for message in self.messages[self.own_from :]
-            for part in message.parts
-            if isinstance(part, ToolReturnPart)
-        ]
-        return f"Done. Tools used: {', '.join(dict.fromkeys(tools))}." if tools else None
 
     async def drop_partial(self, reason: str, **data: Any) -> None:
         """Leave a response that did not arrive whole out of the log, and tell those who read part of it."""

@@ -1,0 +1,28 @@
+"""Inputs on their way from the inbox into history: each becomes a message of its own, in the commit that says so."""
+
+from collections.abc import Sequence
+
+from pydantic_ai.messages import ModelRequest
+
+from outlast.sessions import history, prompt, turn
+from outlast.sessions.due import due_at_start
+from outlast.sessions.turn import Fence
+from outlast.store import inputs, messages
+from outlast.store.inputs import Input
+from outlast.store.unit import Unit
+
+
+def append(unit: Unit, fence: Fence, due: Sequence[Input]) -> None:
+    """Its row stays small that way, and it names the message it stands in."""
+    session = unit.lock(fence.session_id)
+    for each in due:
+        body = history.encode_small(ModelRequest(parts=[prompt.render(each)]))
+        position = messages.append(
+            unit, session, turn_id=fence.turn_id, kind="request", body=body, event=session.last_event
+        )
+        turn.deliver(unit, fence, [each], position)
+
+
+def take_along(unit: Unit, fence: Fence) -> None:
+    """A turn that fails before its first request takes what it was started for, or that starts it again."""
+    append(unit, fence, due_at_start(inputs.waiting_for(unit, fence.session_id)))
