@@ -62,25 +62,23 @@ async def test_a_whole_turn_runs_through_the_queue(postgres_url: str, tmp_path: 
 
 async def test_workers_are_woken_by_new_jobs_and_not_by_done_ones(ready_postgres_url: str) -> None:
     """K5: each of many workers asks the queue when it is woken, and nothing is there because a job is done."""
-    heard: list[str] = []
+    heard: asyncio.Queue[Any] = asyncio.Queue()
     async with listening(ready_postgres_url, heard) as queue:
         done = await queue.enqueue("outlast:agent", b"trn_1")
-        while not heard:
-            await asyncio.sleep(0.01)
+        first = await heard.get()
         await queue.driver.execute("DELETE FROM outlast_pgqueuer WHERE id = ANY($1)", done)
         await queue.enqueue("outlast:agent", b"trn_2")
-        while len(heard) < 2:
-            await asyncio.sleep(0.01)
-    assert [from_json(each)["operation"] for each in heard] == ["insert", "insert"]
+        second = await heard.get()
+    assert [from_json(each)["operation"] for each in (first, second)] == ["insert", "insert"]
 
 
 @asynccontextmanager
-async def listening(url: str, heard: list[str]) -> AsyncGenerator[Queries]:
+async def listening(url: str, heard: asyncio.Queue[Any]) -> AsyncGenerator[Queries]:
     """PgQueuer with our names, and what its listener is told."""
     connection = await connect(opening.parse(url), name="test", when_closed=lambda: None)
     try:
         found = queries(connection)
-        await found.driver.add_listener(CHANNEL, lambda payload: heard.append(str(payload)))
+        await found.driver.add_listener(CHANNEL, heard.put_nowait)
         yield found
     finally:
         await connection.close()
