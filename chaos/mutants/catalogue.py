@@ -48,6 +48,18 @@ ACCEPTED_MEANS_KEPT = (
         ),
         Test("tests/contracts/test_late_writes.py::test_rows_are_changed_in_the_order_in_which_it_was_said"),
     ),
+    Mutant(
+        "P1",
+        "a lost commit is taken for another transaction that was given its number after a crash",
+        (
+            Edit(
+                "src/outlast/store/postgres.py",
+                'found == "committed" and unit.stands(connection)',
+                'found == "committed"',
+            ),
+        ),
+        Test("tests/contracts/test_lost_answers.py::test_a_commit_that_a_crashed_server_forgot_is_made_again"),
+    ),
 )
 
 FINISHED_MEANS_NEVER_REDONE = (
@@ -205,7 +217,7 @@ NO_READER_HANGS_AND_NONE_MISSES = (
     Mutant(
         "P4",
         "a word that arrived as the turn was stopped stands in history and is told to nobody",
-        (Edit("src/outlast/sessions/settle.py", "streaming.complete(partial.parts)", "streaming.end_all()"),),
+        (Edit("src/outlast/sessions/settle.py", "streaming.told_of(partial.parts)", "partial.parts"),),
         Test("tests/integration/test_stop_races.py::test_log_and_history_agree_when_stop_meets_a_word_on_its_way"),
     ),
 )

@@ -9,11 +9,14 @@ from outlast.clock import SystemClock
 from outlast.events.signals import LocalSignals
 from outlast.ids import OwnerId, SessionId
 from outlast.owners.feed import OwnerStream
+from outlast.store import spending
 from outlast.store.database import Database
 from outlast.store.unit import SilentOutbox, Unit
 from tests.support.store import OWNER, append, new_session, note, opened
 
 _WAITING = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+_WAITING_FOR_ROW = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted")
+_ADVISORY = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
 
 
 async def write(connection: AsyncConnection, session_id: SessionId, text: str) -> None:
@@ -103,4 +106,32 @@ async def test_events_of_a_session_keep_their_order_when_transactions_began_in_a
             await write(first, one, "later")
             await first.commit()
             assert [text for _, text in await told(database)] == ["earlier", "later"]
+        await engine.dispose()
+
+
+async def test_who_waits_for_a_row_of_the_owner_does_not_hold_the_owners_feed(postgres_url: str) -> None:
+    """E6: whoever has that row and then writes to the feed would wait for it, and neither would ever be done."""
+    async with opened(postgres_url) as database:
+        session_id = await new_session(database)
+        engine = create_async_engine(postgres_url)
+        usage = {"input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0, "cache_write_tokens": 0}
+
+        def spend(unit: Unit) -> None:
+            spending.add(unit, OWNER, {**usage, "cost_microdollars": None})
+
+        await database.transaction(spend, name="spend")
+
+        def spend_and_tell(unit: Unit) -> None:
+            spend(unit)
+            unit.append(session_id, [note("told")])
+
+        async with engine.connect() as holding:
+            await holding.execute(sa.text("SELECT * FROM spending FOR UPDATE"))
+            later = asyncio.create_task(database.transaction(spend_and_tell, name="spend"))
+            async with asyncio.timeout(10):
+                while not (await holding.execute(_WAITING_FOR_ROW)).scalar_one():  # noqa: ASYNC110 - in the database
+                    await asyncio.sleep(0.01)
+            assert (await holding.execute(_ADVISORY)).scalar_one() == 0
+            await holding.rollback()
+            await later
         await engine.dispose()

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
     PartEndEvent,
     PartStartEvent,
     TextPart,
+    ThinkingPart,
     ToolReturnPart,
 )
 from pydantic_ai.models import ModelRequestContext
@@ -25,7 +26,7 @@ from outlast import Session
 from outlast.events.signals import RECHECK_SECONDS
 from outlast.store import opening
 from outlast.store.database import CommitWatcher, Database, Moment
-from outlast.testing import ScriptedModel, call, error, gate, text
+from outlast.testing import ScriptedModel, call, error, gate, reasoning, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, event_types, events_of, wait_for_event
 
@@ -195,11 +196,13 @@ class HoldsBack(AbstractCapability[Any]):
             yield event
 
 
-@pytest.mark.parametrize("held", [PartStartEvent, PartDeltaEvent, PartEndEvent])
+@pytest.mark.parametrize(
+    ("held", "kept"), [(PartStartEvent, ""), (PartDeltaEvent, "The river "), (PartEndEvent, "The river is high.")]
+)
 async def test_log_and_history_agree_when_stop_meets_a_word_on_its_way(
-    tmp_path: Path, held: type[AgentStreamEvent]
+    tmp_path: Path, held: type[AgentStreamEvent], kept: str
 ) -> None:
-    """D5: a word that arrived and was not told yet is told before the turn ends, as it stands in history."""
+    """D5: a word that arrived and that nobody was told is not in history either."""
     arrived = Checkpoint()
     said = [text("The river "), text("is high.")]
     agent = Agent(ScriptedModel([said]), capabilities=[HoldsBack(arrived, held)])
@@ -212,9 +215,36 @@ async def test_log_and_history_agree_when_stop_meets_a_word_on_its_way(
         types = await event_types(session)
 
     assert outcome is not None
-    assert stored.startswith("The river ")
-    assert told == stored == outcome.text
-    assert types.count("part.started") == types.count("part.ended") == 1
+    assert told == stored == outcome.text == kept
+    assert types.count("part.started") == types.count("part.ended")
+
+
+class HidesThoughts(AbstractCapability[Any]):
+    """A capability of the agent that keeps what the model thinks from its readers."""
+
+    async def wrap_run_event_stream(
+        self, ctx: RunContext[Any], *, stream: AsyncIterable[AgentStreamEvent]
+    ) -> AsyncIterator[AgentStreamEvent]:
+        async for event in stream:
+            if not (isinstance(event, PartStartEvent | PartDeltaEvent | PartEndEvent) and event.index == 0):
+                yield event
+
+
+async def test_what_an_agent_hides_stays_hidden_when_its_turn_is_stopped(tmp_path: Path) -> None:
+    """D5: it stays in history, where the model finds it again, and is told to nobody."""
+    here = Checkpoint()
+    said = [reasoning("The gauge is broken."), text("The river is high."), gate(here)]
+    agent = Agent(ScriptedModel([said]), capabilities=[HidesThoughts()])
+    async with Runtime(tmp_path / "app.db")(agent=agent) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("How high is the river?")
+        await here.reached()
+        await session.stop()
+        told, stored = await log_and_history(session)
+        kept = [part for message in await session.history() for part in message.parts]
+
+    assert told == stored == "The river is high."
+    assert [part.content for part in kept if isinstance(part, ThinkingPart)] == ["The gauge is broken."]
 
 
 async def test_log_and_history_agree_when_stop_meets_a_response_that_is_dropped(

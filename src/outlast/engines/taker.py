@@ -23,6 +23,8 @@ log = structlog.get_logger("outlast.engine")
 _BATCH = 10
 _POLL = timedelta(seconds=1)
 _NEAR = timedelta(milliseconds=50)
+"""How often to look for room."""
+_AT_ONCE = timedelta(milliseconds=1)
 _PICKED = timedelta(seconds=2)
 """How long a job may be taken and not claimed before another worker takes it too."""
 _LATER = timedelta(milliseconds=200)
@@ -48,9 +50,7 @@ class _Manager(QueueManager):
     ) -> AsyncGenerator[Job, None]:
         unlimited = EntrypointExecutionParameter(concurrency_limit=0)
         while not self.shutdown.is_set():
-            # What was taken and is not claimed yet may be of either kind.
-            taken = len(self.job_context)
-            free = {line: room - taken for line, room in zip(self.lines, self.room(), strict=True) if room > taken}
+            free = self._free()
             if not free:
                 return
             most = min(batch_size, *free.values())
@@ -70,7 +70,14 @@ class _Manager(QueueManager):
         """One question in place of PgQueuer's three: each worker asks it whenever a job comes."""
         rows = await self.queries.driver.fetch(jobs.NEXT, list(self.entrypoint_registry))
         due_in: Any = rows[0]["due_in"]
-        return dequeue_timeout if due_in is None else min(max(due_in, _NEAR), dequeue_timeout)
+        if due_in is None:
+            return dequeue_timeout
+        return min(max(due_in, _AT_ONCE if self._free() else _NEAR), dequeue_timeout)
+
+    def _free(self) -> dict[tuple[QueueEntrypoint, ...], int]:
+        # What was taken and is not claimed yet may be of either kind.
+        taken = len(self.job_context)
+        return {line: room - taken for line, room in zip(self.lines, self.room(), strict=True) if room > taken}
 
 
 class JobTaker:
@@ -119,7 +126,6 @@ class JobTaker:
         connection = await connect(self._url, name="jobs", when_closed=has_ended.set)
         manager = self._manager = _Manager(jobs.queries(connection), channel=jobs.CHANNEL)
         manager.room = self._room
-        manager.min_dequeue_poll_interval = _NEAR
         manager.queue_manager_id = QueueManagerId(jobs.manager_of(self._name()))
         manager.lines = (
             tuple(QueueEntrypoint(jobs.turns_of(agent)) for agent in self._agents),

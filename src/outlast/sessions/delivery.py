@@ -13,7 +13,7 @@ from outlast.store.unit import Unit
 
 
 def append(unit: Unit, fence: Fence, due: Sequence[Input]) -> None:
-    """Its row stays small that way, and it names the message it stands in."""
+    """Add each to history and mark it delivered there."""
     session = unit.lock(fence.session_id)
     for each in due:
         body = history.encode_small(ModelRequest(parts=[prompt.render(each)]))

@@ -231,6 +231,7 @@ class TurnRun:
         return True
 
     def take_inputs(self, unit: Unit) -> None:
+        """For the end of a turn that fails: what it was started for must not start it again."""
         if not self.has_begun:
             delivery.take_along(unit, self.claim.fence)
 
@@ -342,14 +343,14 @@ class TurnRun:
                 row = turns.get(unit.connection, self.claim.fence.turn_id)
                 if row is not None and row.stop_requested_at is None:
                     return Step.GOES_ON
-            return self.end_turn(unit, TurnState.COMPLETED, data, waiting)
+            return self.end_turn(unit, TurnState.COMPLETED, data, waiting=waiting)
 
         step = await self.log.commit("turn.end", end)
         self.take_written()
         return step
 
     def end_turn(
-        self, unit: Unit, target: TurnState, data: dict[str, Any], waiting: Sequence[Input] | None = None
+        self, unit: Unit, target: TurnState, data: dict[str, Any], *, waiting: Sequence[Input] | None = None
     ) -> Step:
         data = {**self.log.secrets.mask(data), "usage": stored(self.usage)}
         values = self._counted(self.requests)

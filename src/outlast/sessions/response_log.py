@@ -1,8 +1,7 @@
 """A streaming model response as events: each part starts, grows by deltas with offsets, and ends."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import zip_longest
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -32,8 +31,7 @@ class ResponseLog:
     name: str
     lengths: dict[int, int] = field(default_factory=dict[int, int])
     open_parts: dict[int, str] = field(default_factory=dict[int, str])
-    words: list[int] = field(default_factory=list[int])
-    """All parts but calls, in order."""
+    texts: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
     def take(self, event: AgentStreamEvent) -> None:
         if isinstance(event, PartStartEvent):
@@ -52,17 +50,21 @@ class ResponseLog:
         for index in list(self.open_parts):
             self.end(index)
 
-    def complete(self, arrived: Sequence[ModelResponsePart]) -> None:
-        """Tell the rest and end it: a run that is cancelled may have been given more than it could pass on."""
-        words = [part for part in arrived if not isinstance(part, ToolCallPart)]
-        for index, part in zip_longest(self.words, words):
-            if part is None:
-                break
-            if index is None:
-                self._start(max(self.lengths, default=-1) + 1, part)
-            else:
-                self._grow(index, _start_text(part)[self.lengths[index] :])
-        self.end_all()
+    def told_of(self, arrived: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
+        """What arrived, without the words that nobody was told: a run that is cancelled passes on no more of them.
+
+        What the agent itself keeps from its readers, or tells in other words, stays as it is.
+        """
+        last = max(self.texts, default=-1)
+        return [self._as_told(index, part) for index, part in enumerate(arrived) if index <= last]
+
+    def _as_told(self, index: int, part: ModelResponsePart) -> ModelResponsePart:
+        if index not in self.texts or not isinstance(part, TextPart | ThinkingPart):
+            return part
+        told = "".join(self.texts[index])
+        if part.content == told or not part.content.startswith(told):
+            return part
+        return replace(part, content=told) if isinstance(part, TextPart) else ThinkingPart(told)
 
     @property
     def parts(self) -> list[str]:
@@ -71,11 +73,10 @@ class ResponseLog:
     def _start(self, index: int, part: ModelResponsePart) -> None:
         self.open_parts[index] = f"{self.name}.{index}"
         self.lengths[index] = 0
+        self.texts[index] = []
         data: dict[str, Any] = {"part": self.open_parts[index], "kind": _kind(part)}
         if isinstance(part, ToolCallPart):
             data |= {"call_id": part.tool_call_id, "tool": part.tool_name}
-        elif index not in self.words:
-            self.words.append(index)
         self.log.add(EventType.PART_STARTED, data)
         self._grow(index, _start_text(part))
 
@@ -83,6 +84,7 @@ class ResponseLog:
         if text and index in self.open_parts:
             self.log.add_delta(self.open_parts[index], self.lengths[index], text)
             self.lengths[index] += len(text)
+            self.texts[index].append(text)
 
 
 def _kind(part: ModelResponsePart) -> str:

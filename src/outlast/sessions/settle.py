@@ -24,8 +24,9 @@ async def keep_partial(run: TurnRun) -> None:
         if streaming.parts:
             await run.drop_partial("stopped")
         return
-    streaming.complete(partial.parts)
-    said = [part for part in partial.parts if not isinstance(part, ToolCallPart) and _says_something(part)]
+    streaming.end_all()
+    told = streaming.told_of(partial.parts)
+    said = [part for part in told if not isinstance(part, ToolCallPart) and _says_something(part)]
     if said:
         kept = ModelResponse(
             parts=said, usage=partial.usage, model_name=partial.model_name, timestamp=partial.timestamp

@@ -150,7 +150,7 @@ def hurry(unit: Unit, session: LockedSession, *, limits: TurnLimits) -> None:
     if row is not None and row.state is TurnState.QUEUED and row.not_before is not None:
         if limit.closed_until(unit, session.owner_id, limits.daily_cost) is not None:
             return
-        turns.set_values(unit, row.id, not_before=None)
+        turns.set_now(unit, row.id, not_before=None)
         if row.is_admitted:
             unit.submit(Work(row.id, row.owner_id, row.agent))
 
@@ -311,7 +311,7 @@ def end(
     values = {**values, "error": error}
     moved = turns.move(unit, fence.turn_id, values, source=TurnState.RUNNING, target=target, attempt=fence.attempt)
     if moved is Disposition.MOVED:
-        _ended(unit, session, claim.turn, target, data, limits, waiting)
+        _ended(unit, session, claim.turn, target, data, limits, waiting=waiting)
     return moved
 
 
@@ -322,6 +322,7 @@ def _ended(
     target: TurnState,
     data: dict[str, Any],
     limits: TurnLimits,
+    *,
     waiting: Sequence[Input] | None = None,
 ) -> None:
     number = unit.append(session.id, [Draft(_END_EVENT[target], data, row.id)])

@@ -53,6 +53,8 @@ def append(unit: Unit, session_id: SessionId, call_id: str, chunks: Sequence[Chu
         for at, chunk in enumerate(chunks, 1)
     ]
     unit.connection.execute(sa.insert(outputs), rows)
+    number, offset = last + len(chunks), chunks[-1].offset
+    unit.prove(lambda connection: _is_there(connection, session_id, call_id, number, offset))
     tail_from = chunks[-1].end - TAIL
     if tail_from > HEAD:
         unit.connection.execute(
@@ -63,6 +65,16 @@ def append(unit: Unit, session_id: SessionId, call_id: str, chunks: Sequence[Chu
                 outputs.c.offset + sa.func.length(outputs.c.text) <= tail_from,
             )
         )
+
+
+def _is_there(connection: sa.Connection, session_id: SessionId, call_id: str, number: int, offset: int) -> bool:
+    chunk = sa.select(outputs.c.number).where(
+        outputs.c.session_id == session_id,
+        outputs.c.call_id == call_id,
+        outputs.c.number == number,
+        outputs.c.offset == offset,
+    )
+    return connection.execute(chunk).first() is not None
 
 
 def total(connection: sa.Connection, session_id: SessionId, call_id: str) -> int:

@@ -1,7 +1,9 @@
 """PostgreSQL: the same transaction functions, run through `AsyncConnection.run_sync`."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -29,22 +31,40 @@ FOREIGN = (
     InterfaceError,
     InternalClientError,  # what the driver makes of a connection that is cut between two of its steps
 )
-_UNAVAILABLE = frozenset({"08", "53", "57", "58"})
-"""Classes of SQLSTATE: connection lost, resources used up, stopped by an operator, trouble of the system."""
+_UNAVAILABLE = frozenset({"08", "53", "57", "58", "XX"})
+"""Classes of SQLSTATE: connection lost, resources used up, stopped by an operator, trouble of the system or inside."""
 _STALE_PLAN = "cached statement plan is invalid"
 """What the driver says of a statement that it had prepared before a column changed: another version has migrated."""
 _NOT_TEXT = "22021"
 """The SQLSTATE of a character that no text of PostgreSQL can hold: NUL."""
 _PREPARED = 300
 """How many statements a connection keeps prepared: writes that go together are one for each combination."""
+_RECYCLE_SECONDS = 600
 IDLE_SECONDS = 10.0
 """Who says nothing for so long in a transaction is frozen: the server ends it, and with it the locks it holds."""
 _IDLE = "25P03"
 _STATUS = sa.text("SELECT pg_xact_status(CAST(CAST(:id AS text) AS xid8))")
+_NEVER_GIVEN = "22023"
+"""What is said of the number of a transaction that the server, after a crash, has not given to any yet."""
 _FULL = "53100"
 _BUSY = "53300"
 _FULL_SECONDS = 5
 """When to try again on a full disk: a person must make room first."""
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """Each connection may have a stale plan of its own: those do not count, one for each connection of the pool."""
+
+    stale: int
+    counted: int = 0
+
+    def is_last(self, exc: Exception) -> bool:
+        if self.stale and _STALE_PLAN in str(getattr(exc, "orig", exc)):
+            self.stale -= 1
+        else:
+            self.counted += 1
+        return self.counted == _RETRIES
 
 
 class PostgresDatabase:
@@ -56,6 +76,7 @@ class PostgresDatabase:
         `is_pooled`: behind a pooler that gives each transaction another session, so that none is prepared for.
         """
         self.watcher: CommitWatcher | None = None
+        self._pool_size = pool_size
         arguments = connect_within(url, wait)
         if is_pooled:
             arguments |= {
@@ -65,8 +86,12 @@ class PostgresDatabase:
             }
         else:
             # The driver's own, for what goes to it directly, and never anew only because it is old.
-            kept = {"prepared_statement_cache_size", "statement_cache_size"} - url.query.keys()
-            arguments |= {"max_cached_statement_lifetime": 0} | dict.fromkeys(kept, _PREPARED)
+            kept = {
+                "prepared_statement_cache_size": _PREPARED,
+                "statement_cache_size": _PREPARED,
+                "max_cached_statement_lifetime": 0,
+            }
+            arguments |= {name: value for name, value in kept.items() if name not in url.query}
         self._engine: AsyncEngine = create_async_engine(
             url,
             pool_size=pool_size,
@@ -75,6 +100,8 @@ class PostgresDatabase:
             pool_pre_ping=True,
             # The one that was used last knows its statements, and its server process is awake.
             pool_use_lifo=True,
+            # Those that are seldom used are not kept until something on the way has forgotten them.
+            pool_recycle=_RECYCLE_SECONDS,
             connect_args=arguments,
         )
         if not is_pooled:
@@ -103,7 +130,7 @@ class PostgresDatabase:
         return await self.read(fn, is_single=True)
 
     async def _read(self, fn: Callable[[sa.Connection], T], engine: AsyncEngine) -> T:
-        for attempt in range(_RETRIES):
+        for attempt in self._attempts():
             driver: Any = None
             try:
                 async with engine.connect() as connection:
@@ -111,9 +138,12 @@ class PostgresDatabase:
                     return await connection.run_sync(fn)
             except FOREIGN as exc:
                 is_cut = driver is not None and driver.is_closed()
-                if attempt + 1 == _RETRIES or not (is_cut or _may_repeat(exc)):
+                if attempt.is_last(exc) or not (is_cut or _may_repeat(exc)):
                     raise self._farewell.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _attempts(self) -> "Iterator[_Attempts]":
+        return repeat(_Attempts(stale=self._pool_size))
 
     def leave(self, seconds: float) -> None:
         self._farewell.begin(seconds)
@@ -123,12 +153,12 @@ class PostgresDatabase:
         await self._engine.dispose()
 
     async def _transaction(self, fn: Callable[[Unit], T], name: str) -> T:
-        for attempt in range(_RETRIES):
+        for attempt in self._attempts():
             try:
                 result, unit = await self._run(fn, name)
             except FOREIGN as exc:
-                if attempt + 1 < _RETRIES and _may_repeat(exc):
-                    await asyncio.sleep(0.01 * 2**attempt)
+                if not attempt.is_last(exc) and _may_repeat(exc):
+                    await asyncio.sleep(0.01 * 2**attempt.counted)
                     continue
                 raise self._farewell.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
             hand_on(self._outbox, unit.committed)
@@ -136,13 +166,14 @@ class PostgresDatabase:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _run(self, fn: Callable[[Unit], T], name: str) -> tuple[T, Unit]:
-        def run(connection: sa.Connection) -> tuple[T, Unit, str]:
+        def run(connection: sa.Connection) -> tuple[T, Unit]:
             unit = Unit(connection)
             result = fn(unit)
             unit.flush(self._outbox)
-            return result, unit, unit.transaction_id
+            assert unit.transaction_id
+            return result, unit
 
-        done: tuple[T, Unit, str] | None = None
+        done: tuple[T, Unit] | None = None
         try:
             async with self._engine.connect() as connection, connection.begin():
                 ready = await connection.run_sync(run)
@@ -150,25 +181,39 @@ class PostgresDatabase:
                     await held
                 done = ready
         except FOREIGN as exc:
-            if done is None or not await self._was_committed(done[2], exc):
+            if done is None or not await self._was_committed(done[1], exc):
                 raise
         if self.watcher is not None:
             self.watcher(name, "after")
-        return done[0], done[1]
+        return done
 
-    async def _was_committed(self, transaction_id: str, exc: Exception) -> bool:
-        """Find out what became of a commit whose answer was lost: to guess would lose or repeat what it wrote."""
+    async def _was_committed(self, unit: Unit, exc: Exception) -> bool:
+        """Find out what became of a commit whose answer was lost: to guess would lose or repeat what it wrote.
+
+        A server that crashed forgets transactions whose log was not on disk, and gives their numbers again: that the
+        number was committed does not say by whom.
+        """
         log.warning("the answer to a commit was lost: asking what became of it", error=repr(exc))
 
-        async def status() -> str | None:
+        def status(connection: sa.Connection) -> tuple[str | None, bool]:
+            found = connection.execute(_STATUS, {"id": unit.transaction_id}).scalar_one()
+            return found, found == "committed" and unit.stands(connection)
+
+        async def ask() -> tuple[str | None, bool]:
             if self._is_closed:
                 raise StoreUnavailable("The database is closed.", is_closed=True)
-            return await self.read(lambda connection: connection.execute(_STATUS, {"id": transaction_id}).scalar_one())
+            try:
+                # Each statement sees what is committed when it begins: the second one what the first one found.
+                return await self.read(status, is_single=True)
+            except FOREIGN as exc:
+                if sqlstate(exc) == _NEVER_GIVEN:
+                    return None, False
+                raise
 
         while True:
-            found = await persistently(status)
+            found, stands = await persistently(ask)
             if found != "in progress":
-                return found == "committed"
+                return stands
             await asyncio.sleep(0.01)
 
 
@@ -226,6 +271,8 @@ def _is_unreachable(exc: BaseException) -> bool:
         if exc.connection_invalidated:
             return True
         exc = exc.orig or exc
+    if isinstance(exc, ValueError):
+        return False  # what the driver says of a value that no column can hold
     if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError | InternalClientError):
         return True
     return sqlstate(exc) == _IDLE or sqlstate(exc)[:2] in _UNAVAILABLE

@@ -222,6 +222,11 @@ def set_values(unit: Unit, turn_id: TurnId, **values: Any) -> None:
     unit.write(_set(tuple(values)), key=turn_id, **values)
 
 
+def set_now(unit: Unit, turn_id: TurnId, **values: Any) -> None:
+    """For a turn that waits for a place: whoever gives it one holds its row, and then waits for the owner's feed."""
+    _set(tuple(values)).run(unit.connection, key=turn_id, **values)
+
+
 def _update(names: tuple[str, ...]) -> sa.Update:
     update = sa.update(turns).where(turns.c.id == sa.bindparam("key"))
     return update.values({name: sa.bindparam(name) for name in names})

@@ -4,7 +4,7 @@ Events and work go into the same commit as the state they tell of; signals are s
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
@@ -122,6 +122,7 @@ class Unit:
         self._locked_owners: set[tuple[str, OwnerLock]] = set()
         self._rows: list[tuple[Any, ...]] = []
         self._fed: list[tuple[Any, ...]] = []
+        self._proof: Callable[[sa.Connection], bool] | None = None
 
     @property
     def connection(self) -> sa.Connection:
@@ -248,6 +249,17 @@ class Unit:
         session.set(last_event=number)
         return number
 
+    def prove(self, proof: Callable[[sa.Connection], bool]) -> None:
+        """For a transaction without events: how it is seen that just this one was committed."""
+        self._proof = proof
+
+    def stands(self, connection: sa.Connection) -> bool:
+        """Whether what this transaction wrote is there; True when nothing of it can be told from what others write."""
+        if not self._rows:
+            return self._proof is None or self._proof(connection)
+        session_id, number, _, at, *_ = self._rows[-1]
+        return _WITNESS.first(connection, session_id=session_id, number=number, at=at) is not None
+
     def submit(self, work: Work) -> None:
         self.committed.work.append(work)
 
@@ -286,6 +298,8 @@ class Unit:
             return
         for owner_id in owners[:-1]:
             self.lock_owner(owner_id, OwnerLock.FEED)
+        if self._batch.touches(tables.spending.name):
+            self._batch.run(self._connection)  # an owner's row: who waits for it must not hold the lock meanwhile
         columns = (list(column) for column in zip(*self._fed, strict=True))
         values = (int(OwnerLock.FEED), _number_of(owners[-1]), *columns)
         self._write_later(Write("feed", _LOCK_AND_FEED, values, is_insert=True))
@@ -323,6 +337,13 @@ _INSERT_MANY_EVENTS = (
     "unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])"
 )
 """An array a column: one text however many rows there are."""
+_WITNESS = Statement(
+    sa.select(tables.events.c.number).where(
+        tables.events.c.session_id == sa.bindparam("session_id"),
+        tables.events.c.number == sa.bindparam("number"),
+        tables.events.c.at == sa.bindparam("at"),
+    )
+)
 _FEED_COLUMNS = ("owner_id", "session_id", "event", "type", "at")
 _INSERT_FEED = Statement(sa.insert(tables.feed).inline(), _FEED_COLUMNS)
 _LOCK_AND_FEED = (
