@@ -34,6 +34,7 @@ QUIET_SECONDS = 3.0
 """After the database's own start, and after this process itself was away, everybody else looks dead."""
 _LOOKS = 3
 """How often it must have been free, where a busy worker looks seldom: between two looks it may have been held."""
+_GOODBYES = 3
 _NEAR_SECONDS = 0.01
 _TIDY_SECONDS = 5.0
 _TOGETHER = 10
@@ -101,6 +102,10 @@ class Sweep:
         """A worker that leaves takes its own row away: what it still ran, it gives to others here and now."""
         try:
             await self._bury(worker_id)
+            for _ in range(_GOODBYES):
+                if await self._settle():
+                    break
+                await asyncio.sleep(LOOK_SECONDS)
         except StoreUnavailable as exc:
             log.warning("left without a goodbye: others will notice", worker_id=worker_id, error=str(exc))
 
@@ -121,8 +126,9 @@ class Sweep:
                 continue  # that is for others to say: here it would only stop what runs
             log.warning("a worker is dead", worker_id=each.id, was_connected=each.is_connected)
             await self._bury(each.id, seen_at=each.seen_at)
-        if time.monotonic() - self._tidied_at >= _TIDY_SECONDS:
-            self._tidied_at = time.monotonic()
+        now = time.monotonic()
+        if now - self._tidied_at >= _TIDY_SECONDS:
+            self._tidied_at = now
             await self._tidy()
 
     async def _bury(self, worker_id: WorkerId, *, seen_at: int | None = None) -> None:
@@ -146,34 +152,49 @@ class Sweep:
             await self._database.transaction(lambda unit, id=task_id: _enqueue_task(unit, id), name="enqueue")
         await self._database.transaction(jobs.prune, name="prune")
 
-    async def _settle(self) -> None:
-        """A few at a time: nobody waits for the whole, and who dies in between leaves the rest. Turns come first."""
+    async def _settle(self) -> bool:
+        """A few at a time: nobody waits for the whole, and who dies in between leaves the rest. Turns come first.
+
+        False: somebody held a session, and what is left there is looked for again soon.
+        """
         left = await self._database.read(workers.left)
         self.is_settling = True
         try:
+            is_all = True
             for some in _portions(left.turns):
-                await self._database.transaction(lambda unit, some=some: _give_back(unit, some), name="give_back")
+                is_all &= await self._database.transaction(
+                    lambda unit, some=some: _give_back(unit, some), name="give_back"
+                )
             for some in _portions(left.tasks):
-                await self._database.transaction(lambda unit, some=some: self._orphaned(unit, some), name="orphaned")
+                is_all &= await self._database.transaction(
+                    lambda unit, some=some: self._orphaned(unit, some), name="orphaned"
+                )
         finally:
             self.is_settling = False
+        if not is_all:
+            self._tidied_at = float("-inf")
+        return is_all
 
-    def _orphaned(self, unit: Unit, left: Mapping[TaskId, SessionId]) -> None:
-        unit.lock_all(left.values())
+    def _orphaned(self, unit: Unit, left: Mapping[TaskId, SessionId]) -> bool:
+        """False: some were held by others."""
+        unit.lock_free(left.values())
         still = _Still(unit)
         for task_id in left:
             task = tasks.get(unit.connection, task_id)
             if task is not None and task.state is TaskState.RUNNING and still.is_left(task):
                 service.orphaned(unit, task, limits=self._limits)
+        return all(map(unit.has_locked, left.values()))
 
 
-def _give_back(unit: Unit, left: Mapping[TurnId, SessionId]) -> None:
-    unit.lock_all(left.values())
+def _give_back(unit: Unit, left: Mapping[TurnId, SessionId]) -> bool:
+    """False: some were held by others."""
+    unit.lock_free(left.values())
     still = _Still(unit)
     for turn_id in left:
         row = turns.get(unit.connection, turn_id)
         if row is not None and row.state is TurnState.RUNNING and still.is_left(row):
             turn.requeue(unit, row, has_crashed=True)
+    return all(map(unit.has_locked, left.values()))
 
 
 def _portions(left: Mapping[IdT, SessionId]) -> Iterator[Mapping[IdT, SessionId]]:

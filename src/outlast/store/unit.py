@@ -204,14 +204,17 @@ class Unit:
             raise NotFound("There is no such session.", id=session_id)
         return session
 
-    def lock_all(self, session_ids: Iterable[SessionId]) -> None:
-        """Those that are there, in an order that everybody keeps: two who lock many never wait for each other."""
+    def lock_free(self, session_ids: Iterable[SessionId]) -> None:
+        """Those that are there and that nobody else holds: who locks many at once waits for none of them.
+
+        One may be held by a process that is frozen; all the others would wait for it too.
+        """
         chosen = sorted(set(session_ids))
         if not self._is_far:
             for each in chosen:
                 self.try_lock(each)
             return
-        for row in _LOCK_MANY.rows(self.reading(tables.sessions), ids=chosen):
+        for row in _LOCK_FREE.rows(self.reading(tables.sessions), ids=chosen):
             self._locked.setdefault(row["id"], LockedSession(dict(row)))
 
     def try_lock(self, session_id: SessionId) -> bool:
@@ -315,14 +318,14 @@ _BY_ID = (
     .where(tables.sessions.c.id == sa.bindparam("id"), tables.sessions.c.deleted_at.is_(None))
     .with_for_update()
 )
-_LOCK_MANY = Statement(
+_LOCK_FREE = Statement(
     sa.select(tables.sessions)
     .where(
         tables.sessions.c.id == sa.any_(sa.bindparam("ids", type_=postgresql.ARRAY(sa.Text))),
         tables.sessions.c.deleted_at.is_(None),
     )
     .order_by(tables.sessions.c.id)
-    .with_for_update()
+    .with_for_update(skip_locked=True)
 )
 _THIS = (
     sa.literal_column("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", sa.BigInteger).label("begun_at"),

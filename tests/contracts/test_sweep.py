@@ -1,0 +1,62 @@
+"""What dead workers left, on PostgreSQL: given to the living, whoever else stands still."""
+
+import asyncio
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from outlast.engines.sweep import Sweep
+from outlast.ids import TurnId, WorkerId
+from outlast.sessions import turn
+from outlast.sessions.delete import Deletions
+from outlast.sessions.inbox import Limits
+from outlast.sessions.turn import TurnLimits
+from outlast.store import turns
+from outlast.store.database import Database
+from outlast.store.files import FileStore
+from outlast.store.turns import Origin, TurnState
+from outlast.store.unit import Unit
+from tests.support.store import new_session, opened
+
+DEAD = WorkerId("wrk_dead")
+
+
+async def left_turn(database: Database) -> TurnId:
+    """A turn that a worker ran which is not there."""
+    session_id = await new_session(database)
+
+    def start(unit: Unit) -> TurnId:
+        turn_id = turn.start(unit, unit.lock(session_id), Origin.USER, limits=TurnLimits())
+        assert turn.claim(unit, turn_id, DEAD) is not None
+        return turn_id
+
+    return await database.transaction(start, name="start")
+
+
+async def is_given_back(database: Database, turn_id: TurnId) -> bool:
+    row = await database.read(lambda connection: turns.get(connection, turn_id))
+    return row is not None and row.state is TurnState.QUEUED
+
+
+async def test_a_session_that_a_frozen_process_holds_does_not_hold_up_the_others(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """P2: its turn is given back as soon as its session is free, the other ones at once."""
+    async with opened(postgres_url) as database, asyncio.timeout(20):
+        held, free = await left_turn(database), await left_turn(database)
+        deletions = Deletions(database, FileStore(str(tmp_path)))
+        sweep = Sweep(database, me=lambda: WorkerId("wrk_me"), limits=Limits(), deletions=deletions)
+        engine = create_async_engine(postgres_url)
+        async with engine.connect() as frozen:
+            row = "SELECT 1 FROM sessions WHERE id = (SELECT session_id FROM turns WHERE id = :id) FOR UPDATE"
+            await frozen.execute(sa.text(row), {"id": held})
+            sweep.start()
+            while not await is_given_back(database, free):  # noqa: ASYNC110 - in the database
+                await asyncio.sleep(0.01)
+            assert not await is_given_back(database, held)
+            await frozen.rollback()
+        while not await is_given_back(database, held):  # noqa: ASYNC110 - in the database
+            await asyncio.sleep(0.01)
+        await sweep.close()
+        await engine.dispose()
