@@ -1,6 +1,7 @@
 """Fixtures shared by all tests: real databases, and a check that nothing is left behind."""
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -80,3 +81,8 @@ async def no_asyncio_task_left_behind(no_thread_left_behind: None) -> AsyncItera
     left = asyncio.all_tasks() - before - {asyncio.current_task()}
     names = sorted(f"{task.get_name()}: {task.get_coro()!r}" for task in left)
     assert not left, f"asyncio tasks left behind: {names}"
+
+
+def pytest_collection_finish() -> None:
+    """What was loaded so far stays to the end: Python need not go through it again to find garbage."""
+    gc.freeze()
