@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from outlast import ids
 from outlast.errors import NotFound
+from outlast.sessions import sending
 from outlast.sessions.attachments import Attachment
 from outlast.sessions.export import FORMAT
 from outlast.store.files import FileStore
@@ -225,14 +226,39 @@ async def test_what_is_refused_leaves_no_files(runtime: Runtime) -> None:
         assert kept_files(runtime) == kept
 
 
-async def test_a_message_to_a_deleted_session_leaves_no_files(runtime: Runtime) -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_message_to_a_deleted_session_leaves_no_files(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
     """D10: its file may be stored after the session was removed with its files."""
     async with runtime() as outlast:
         session = await outlast.sessions.create()
-        await outlast.sessions.delete(session.id)
+        keep = sending.body_of
+
+        async def keep_late(*args: Any, **options: Any) -> dict[str, Any]:
+            await outlast.sessions.delete(session.id)
+            return await keep(*args, **options)
+
+        if is_late:
+            monkeypatch.setattr(sending, "body_of", keep_late)
+        else:
+            await outlast.sessions.delete(session.id)
         with pytest.raises(NotFound):
             await session.send("Look.", files=[Attachment("a.txt", b"hello")])
         assert kept_files(runtime) == []
+
+
+async def test_a_file_for_another_owners_session_changes_nothing_there(runtime: Runtime) -> None:
+    """P7: neither is it kept, nor are the owner's own files removed with it."""
+    file = {"name": "a.png", "media_type": "image/png", "data": "aGVsbG8="}
+    async with serving(runtime(["Seen."])) as server:
+        ada, ben = await server.client(), await server.client("ben")
+        path = f"/v1/sessions/{(await ada.post('/v1/sessions', json={})).json()['id']}/messages"
+        assert (await ada.post(path, json={"text": "Look.", "files": [file]})).status_code == 202
+        kept = kept_files(runtime)
+        assert kept
+        assert (await ben.post(path, json={"text": "Look.", "files": [file]})).status_code == 404
+        assert kept_files(runtime) == kept
 
 
 WITH_NUL = (

@@ -47,6 +47,7 @@ async def test_a_message_can_be_answered_by_a_stream(runtime: Runtime) -> None:
             assert response.status_code == 202
             seen = [each async for each in frames(response)]
         assert (seen[0].id, seen[0].data["type"]) == (None, "accepted")
+        assert [each.data for each in seen[1:3]] == (await ada.get(f"{session}/events")).json()["items"][1:3]
         assert said(seen) == "Hello Ada."
         assert seen[-1].data["type"] == "turn.completed"
         assert [int(each.id or 0) for each in seen[1:]] == [each.data["number"] for each in seen[1:]]

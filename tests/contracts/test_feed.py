@@ -20,7 +20,7 @@ from outlast.sessions import delete
 from outlast.sessions.turn import TurnLimits
 from outlast.store import deleted, events
 from outlast.store.database import Database
-from outlast.store.unit import Committed, Unit, Work
+from outlast.store.unit import Committed, SilentOutbox, Unit
 from tests.support.store import OWNER, append, new_session, note
 
 TURN = TurnId("trn_1")
@@ -40,16 +40,13 @@ class Remembered(LocalSignals):
         return made
 
 
-class Feed:
+class Feed(SilentOutbox):
     """The feed of this test's owner, with signals as the runtime sends them."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.signals = Remembered()
         database.attach(self)
-
-    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
-        return
 
     def deliver(self, committed: Committed) -> None:
         topics = {log_topic(event.session_id) for event in committed.events}

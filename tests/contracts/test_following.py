@@ -1,7 +1,6 @@
 """Streams that follow: replay, then whatever comes, complete and in order, at any pace."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,21 +14,18 @@ from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
 from outlast.store import events
 from outlast.store.database import Database
-from outlast.store.unit import Committed, Unit, Work
+from outlast.store.unit import Committed, SilentOutbox
 from tests.support.store import append, new_session, note
 
 TURN = TurnId("trn_1")
 
 
-class Signalling:
+class Signalling(SilentOutbox):
     """Tells readers of commits, as the runtime does."""
 
     def __init__(self) -> None:
         self.signals = LocalSignals()
         self.is_silent = False
-
-    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
-        return
 
     def deliver(self, committed: Committed) -> None:
         if not self.is_silent:

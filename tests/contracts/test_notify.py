@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +12,13 @@ from pydantic_core import from_json
 
 from outlast.engines import notify
 from outlast.engines.notify import PostgresSignals, payloads
+from outlast.engines.outbox import EngineOutbox
+from outlast.events.signals import log_topic
+from outlast.ids import TurnId
 from outlast.store import opening
 from outlast.store.connection import connect
+from outlast.store.unit import Unit, Work
+from tests.support.store import new_session, note, opened
 
 Pair = tuple[PostgresSignals, PostgresSignals]
 
@@ -78,6 +84,48 @@ async def test_what_was_said_during_a_cut_is_said_after_it(pair: Pair, postgres_
     one.publish(["log:1"])
     async with asyncio.timeout(10):
         await there.wait()
+
+
+@pytest.mark.parametrize("has_work", [True, False])
+async def test_a_commit_that_brings_work_takes_its_signals_along(ready_postgres_url: str, has_work: bool) -> None:
+    """DESIGN 8: it notifies anyway. Others hear of it once, and so does the process that made it."""
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(opened(ready_postgres_url))
+        one, other = (PostgresSignals(opening.parse(ready_postgres_url)) for _ in range(2))
+        for each in (one, other):
+            await each.start()
+            stack.push_async_callback(each.close)
+        session_id = await new_session(database)
+        outbox = EngineOutbox(one)
+        database.attach(outbox)
+        here, there = list[str](), list[str]()
+        for signals, heard_of in ((one, here), (other, there)):
+            for topic in (log_topic(session_id), "turn:1", "last"):
+                signals.watch(topic, partial(heard_of.append, topic))
+        pending = one._pending  # pyright: ignore[reportPrivateUsage]
+
+        def work(unit: Unit) -> None:
+            unit.append(session_id, [note("one")])
+            unit.signal("turn:1")
+            if has_work:
+                unit.submit(Work(TurnId("trn_1"), "olga", "agent"))
+
+        def refused(unit: Unit) -> None:
+            work(unit)
+            unit.flush(outbox)
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            await database.transaction(refused, name="refused")
+        assert here == []
+        await database.transaction(work, name="work")
+        assert bool(pending) is not has_work
+        last = await heard(other, "last")
+        one.publish(["last"])
+        async with asyncio.timeout(5):
+            await last.wait()
+        assert sorted(there) == ["last", log_topic(session_id), "turn:1"]
+        assert sorted(here) == ["last", log_topic(session_id), "turn:1"]
 
 
 def test_many_topics_are_sent_in_payloads_that_postgres_takes() -> None:

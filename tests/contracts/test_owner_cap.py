@@ -1,7 +1,7 @@
 """PostgreSQL: how many of an owner's turns may run is decided by one transaction after the other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import TypeVar
 
@@ -156,7 +156,7 @@ async def waits_for_a_row(engine: AsyncEngine) -> None:
                     return
 
 
-class Worker:
+class Worker(SilentOutbox):
     """Runs what commits hand on, as fast as it comes: claims a turn, and ends it."""
 
     def __init__(self, database: Database, limits: TurnLimits) -> None:
@@ -166,9 +166,6 @@ class Worker:
         self._limits = limits
         self._queue: asyncio.Queue[Work] = asyncio.Queue()
         database.attach(self)
-
-    def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
-        return
 
     def deliver(self, committed: Committed) -> None:
         for each in committed.work:

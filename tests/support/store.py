@@ -16,7 +16,7 @@ from outlast.ids import SessionId
 from outlast.store import events, opening, opening_postgres, sessions
 from outlast.store.database import Database
 from outlast.store.tables import events as event_rows
-from outlast.store.unit import Committed, Unit, Work
+from outlast.store.unit import Committed, SilentOutbox, Unit, Work
 
 OWNER = "olga"
 
@@ -70,7 +70,7 @@ async def count_events(database: Database) -> int:
     )
 
 
-class Outbox:
+class Outbox(SilentOutbox):
     """Remembers what was enqueued inside transactions and what was handed on after commits."""
 
     def __init__(self) -> None:

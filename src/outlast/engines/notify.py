@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import sqlalchemy as sa
 import structlog
@@ -28,13 +29,15 @@ _MANY = 10_000
 class PostgresSignals(LocalSignals):
     """This process hears its own signals at once, the others a few milliseconds later.
 
-    They are sent after the commit and outside of it: commits that notify wait for each other. Whatever was missed
-    while the connection was away is made good by a look at everything.
+    They are sent after the commit and outside of it: commits that notify wait for each other. A commit that brings
+    work notifies in any case, and takes its signals along. Whatever was missed while the connection was away is made
+    good by a look at everything.
     """
 
     def __init__(self, url: sa.URL) -> None:
         super().__init__()
         self._url = url
+        self._origin = f"from:{uuid4().hex}"
         self._pending: set[str] = set()
         self._has_more = asyncio.Event()
         self._is_closing = False
@@ -60,6 +63,10 @@ class PostgresSignals(LocalSignals):
         self._pending.update(topics)
         if self._pending:
             self._has_more.set()
+
+    def notice(self, topics: Iterable[str]) -> tuple[str, str] | None:
+        said = payloads(topics, self._origin)
+        return (CHANNEL, said[0].decode()) if len(said) == 1 else None
 
     async def _live(self, connection: Any) -> None:
         while True:
@@ -114,21 +121,21 @@ class PostgresSignals(LocalSignals):
 
     def _hear(self, own: int, connection: Any, sender: int, channel: str, payload: str) -> None:
         """Also the last words of a connection that is closed by now."""
-        if sender == own:
-            return
         topics = from_json(payload)
+        if sender == own or self._origin in topics[:1]:
+            return
         if topics:
             self.announce(topics)
         else:
             self.recheck()
 
 
-def payloads(topics: Iterable[str]) -> list[bytes]:
-    """JSON lists that a NOTIFY can carry."""
+def payloads(topics: Iterable[str], *heads: str) -> list[bytes]:
+    """JSON lists that a NOTIFY can carry; the first begins with `heads`."""
     chosen = sorted(topics)
     if not chosen:
         return []
-    encoded = [to_json(each) for each in chosen]
+    encoded = [to_json(each) for each in (*heads, *chosen)]
     if len(encoded) > _MANY or max(map(len, encoded)) > _PAYLOAD_BYTES - 2:
         return [_EVERYTHING]
     batches: list[list[bytes]] = [[]]

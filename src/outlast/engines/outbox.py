@@ -6,7 +6,7 @@ import structlog
 
 from outlast.engines.engine import Engine
 from outlast.events.event import Event
-from outlast.events.signals import LocalSignals, log_topic
+from outlast.events.signals import LocalSignals
 from outlast.store.unit import Committed, Unit, Work
 from outlast.tools.redact import error_chain
 
@@ -28,9 +28,17 @@ class EngineOutbox:
         if self.engine is not None:
             self.engine.enqueue(unit, work)
 
+    def tell(self, unit: Unit) -> None:
+        notice = self.signals.notice(unit.committed.topics)
+        if notice is not None:
+            unit.notify(*notice)
+            unit.committed.is_told = True
+
     def deliver(self, committed: Committed) -> None:
-        topics = {log_topic(event.session_id) for event in committed.events}
-        self.signals.publish([*topics, *committed.signals])
+        if committed.is_told:
+            self.signals.announce(committed.topics)
+        else:
+            self.signals.publish(committed.topics)
         if committed.work and self.engine is not None:
             self.engine.notice(committed.work)
         for each in self.listeners if committed.events else ():

@@ -105,6 +105,10 @@ class LocalSignals:
     def publish(self, topics: Iterable[str]) -> None:
         self.announce(topics)
 
+    def notice(self, topics: Iterable[str]) -> tuple[str, str] | None:
+        """A channel, and what a commit can say there to tell other processes in place of `publish`."""
+        return None
+
     def announce(self, topics: Iterable[str]) -> None:
         """To whoever waits in this process."""
         for topic in topics:

@@ -7,7 +7,7 @@ deleted is `session.deleted`: the stream ends after it.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
@@ -50,6 +50,7 @@ class EventStream:
         session_id: SessionId,
         *,
         after: int = 0,
+        known: Sequence[Event] = (),
         is_following: bool = True,
         until: Callable[[Event], bool] | None = None,
         max_lag: int = 10_000,
@@ -62,8 +63,9 @@ class EventStream:
         self._until = until
         self._max_lag = max_lag
         self._snapshot = snapshot
-        self._ready: deque[Event] = deque()
-        self._has_begun = False
+        self._ready: deque[Event] = deque(known)
+        """First, those that follow `after` and need not be read."""
+        self._has_begun = bool(known)
         self._has_caught_up = False
         self._is_at_end = False
         self._is_done = False

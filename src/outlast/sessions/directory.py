@@ -11,13 +11,15 @@ from outlast.errors import InvalidInput, NotFound
 from outlast.ids import OwnerId, SessionId
 from outlast.paging import Page
 from outlast.sessions import creation, delete, export, profile
-from outlast.sessions.attachments import check_characters
+from outlast.sessions.attachments import Attachment, Context, check_characters
 from outlast.sessions.creation import Key, NewSession
 from outlast.sessions.fork import copied_results, messages_up_to
 from outlast.sessions.history import closed, encode
 from outlast.sessions.profile import Profile
+from outlast.sessions.sending import WhenBusy, send
 from outlast.sessions.services import Services
 from outlast.sessions.session import Session
+from outlast.sessions.turn_handle import Sent
 from outlast.store import outputs, sessions
 from outlast.store.sessions import Wanted
 from outlast.store.unit import Unit
@@ -69,6 +71,30 @@ class Sessions:
         if row is None:
             raise NotFound("There is no such session.", id=session_id)
         return Session(self._services, row)
+
+    async def send(
+        self,
+        session_id: SessionId | str,
+        text: str,
+        *,
+        when_busy: WhenBusy = "steer",
+        context: Context | None = None,
+        files: Sequence[Attachment] = (),
+        model: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Sent:
+        """As `Session.send`, for whoever has only its id: nothing is looked at before the message is accepted."""
+        return await send(
+            self._services,
+            SessionId(session_id),
+            text,
+            owner_id=self._owner_id,
+            when_busy=when_busy,
+            context=context,
+            files=files,
+            model=model,
+            idempotency_key=idempotency_key,
+        )
 
     async def list(
         self,

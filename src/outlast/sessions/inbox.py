@@ -1,5 +1,6 @@
 """The inbox: accepting inputs, and editing and removing those that wait."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from outlast import ids
 from outlast.clock import to_microseconds
 from outlast.errors import Conflict, InboxFull, InvalidInput, NotFound, SessionBusy, TooManyRequests
-from outlast.events.event import Draft
+from outlast.events.event import Draft, Event
 from outlast.events.signals import input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import InputId, SessionId, TaskId, TurnId
@@ -32,11 +33,17 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An input is kept. `place` counts from 1 among the messages that wait; None when a turn starts with it."""
+    """An input is kept. `place` counts from 1 among the messages that wait; None when a turn starts with it.
+
+    `told` is what its commit wrote to the session's log, after the position `after`.
+    """
 
     input: Input
     turn_id: TurnId | None
     place: int | None
+    agent: str
+    after: int
+    told: Sequence[Event] = ()
     is_repeat: bool = False
 
 
@@ -56,10 +63,11 @@ def accept(
     At the owner's daily limit it is refused, also while a turn runs: that one goes on without it.
     """
     session = unit.lock(session_id, owner_id=owner_id)
+    agent, after = session.agent, session.last_event
     if idempotency_key is not None:
         known = inputs.by_key(unit.connection, session_id, idempotency_key)
         if known is not None:
-            return Accepted(known, known.turn_id, None, is_repeat=True)
+            return Accepted(known, known.turn_id, None, agent, after, is_repeat=True)
     check_text(text, limits.max_text)
     active: TurnId | None = session.turn_id
     if active is not None:
@@ -79,13 +87,15 @@ def accept(
     _log(unit, session, EventType.INPUT_ACCEPTED, accepted)
     session.set(woken_turns=0)
     turns_of.release(unit, session)
+    told = unit.committed.events
     if active is None:
-        return Accepted(accepted, turns_of.start(unit, session, Origin.USER, limits=limits.turns), None)
+        started = turns_of.start(unit, session, Origin.USER, limits=limits.turns)
+        return Accepted(accepted, started, None, agent, after, told)
     turns_of.hurry(unit, session, limits=limits.turns)
     if mode is Mode.INTERRUPT:
         _interrupt(unit, active)
     unit.signal(turn_topic(active))
-    return Accepted(accepted, None, _place(unit, session_id))
+    return Accepted(accepted, None, _place(unit, session_id), agent, after, told)
 
 
 def notify(

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import sqlalchemy as sa
 from pydantic_ai.messages import ModelMessage
 
-from outlast import paging, trace
+from outlast import paging
 from outlast.clock import monotonic
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.outcome import Outcome
@@ -17,15 +17,16 @@ from outlast.events.signals import log_topic
 from outlast.events.stream import EventStream
 from outlast.ids import InputId, TurnId
 from outlast.paging import Page
-from outlast.sessions import export, history, inbox, profile, settlement, turn
-from outlast.sessions.attachments import Attachment, Context, body_of
+from outlast.sessions import export, history, inbox, profile, reading, settlement, turn
+from outlast.sessions.attachments import Attachment, Context
 from outlast.sessions.history import StoredMessage
 from outlast.sessions.profile import Profile
 from outlast.sessions.regenerate import regenerate
+from outlast.sessions.sending import WhenBusy, send
 from outlast.sessions.services import Services
 from outlast.sessions.turn_handle import Sent, Turn, seconds_left
-from outlast.store import inputs, messages, sessions, tasks, turns
-from outlast.store.inputs import Input, InputKind, Mode
+from outlast.store import inputs, messages, tasks, turns
+from outlast.store.inputs import Input, InputKind
 from outlast.store.sessions import SessionRow
 from outlast.store.tasks import Task
 from outlast.store.unit import Unit
@@ -33,7 +34,6 @@ from outlast.tasks import service
 from outlast.tools.hints import UNSET, Unset
 
 T = TypeVar("T")
-WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
 SessionState = Literal["idle", "queued", "running", "held"]
 Until = Literal["turn", "settled"]
 
@@ -136,34 +136,17 @@ class Session:
         idempotency_key: str | None = None,
     ) -> Sent:
         """Accept a message. Returns when it is committed; the answer comes with `Sent.outcome()`."""
-        if when_busy not in Mode._value2member_map_:
-            raise InvalidInput(f"when_busy={when_busy!r} is not known: use steer, queue, interrupt or reject.")
-        if model is not None and model not in self._services.models:
-            raise InvalidInput(f"The model {model!r} is not allowed here: use one of {sorted(self._services.models)}.")
-        inbox.check_text(text, self._services.limits.max_text)
-        body = await body_of(self._services.files, self.id, context=context, files=files, model=model)
-        if carrier := trace.carrier():
-            body[trace.KEY] = carrier
-        try:
-            accepted = await self._database.transaction(
-                lambda unit: inbox.accept(
-                    unit,
-                    self.id,
-                    text,
-                    owner_id=self.owner_id,
-                    mode=Mode(when_busy),
-                    body=body,
-                    idempotency_key=idempotency_key,
-                    limits=self._services.limits,
-                ),
-                name="accept",
-            )
-        except NotFound:
-            # Deleted, perhaps just now: then nobody else removes the files that came with this message.
-            if files:
-                await self._services.files.remove_all(self.id)
-            raise
-        return Sent(self._services, self.id, self.agent, accepted)
+        return await send(
+            self._services,
+            self.id,
+            text,
+            owner_id=self.owner_id,
+            when_busy=when_busy,
+            context=context,
+            files=files,
+            model=model,
+            idempotency_key=idempotency_key,
+        )
 
     async def ask(self, text: str, *, wait: float | None = None, **options: Any) -> Outcome:
         """Send, wait until the session has settled, at most `wait` seconds in all; the outcome of its last turn."""
@@ -199,27 +182,11 @@ class Session:
 
     def events(self, *, after: int = 0, follow: bool = True) -> EventStream:
         """Replay from a position, then follow. Use it in `async with`."""
-        return EventStream(
-            self._services.pages.reader(self.owner_id),
-            self._services.signals,
-            self.id,
-            after=after,
-            is_following=follow,
-            max_lag=self._services.max_reader_lag,
-            snapshot=self.snapshot,
-        )
+        return reading.stream(self._services, self.id, self.owner_id, after=after, follow=follow)
 
     async def snapshot(self) -> dict[str, Any]:
         """The session's state in a few fields: what a reader needs who cannot have all events."""
-        row = await self._row()
-        return {
-            "id": row.id,
-            "title": row.title,
-            "turn_id": row.turn_id,
-            "is_held": row.is_held,
-            "last_event": row.last_event,
-            "inbox": [{"id": each.id, "text": each.text, "mode": each.mode} for each in await self.inbox()],
-        }
+        return await reading.snapshot(self._services, self.id, self.owner_id)
 
     def turn(self, turn_id: TurnId | str) -> Turn:
         return Turn(self._services, self.id, self.agent, TurnId(turn_id))
@@ -363,10 +330,7 @@ class Session:
         return await self._database.read(read)
 
     def _there(self, connection: sa.Connection) -> SessionRow:
-        row = sessions.get(connection, self.id, self.owner_id)
-        if row is None:
-            raise NotFound("There is no such session.", id=self.id)
-        return row
+        return reading.there(connection, self.id, self.owner_id)
 
 
 def _position(given: int | str) -> int:

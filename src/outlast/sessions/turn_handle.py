@@ -11,11 +11,14 @@ from outlast.errors import Conflict, NotFound
 from outlast.events.event import Event
 from outlast.events.outcome import Outcome, OutcomeFold
 from outlast.events.signals import RECHECK_SECONDS, Subscription, end_topic, input_topic
+from outlast.events.stream import EventStream
 from outlast.events.types import EventType
-from outlast.ids import SessionId, TurnId
+from outlast.ids import OwnerId, SessionId, TurnId
+from outlast.sessions import reading
 from outlast.sessions.inbox import Accepted
 from outlast.sessions.services import Services
 from outlast.store import agents, events, inputs, turns
+from outlast.store.database import persistently
 from outlast.store.inputs import Input, InputState
 from outlast.store.spill import unpack_object
 from outlast.store.turns import TurnRow, TurnState
@@ -135,22 +138,35 @@ class Turn:
 class Sent:
     """A message that was accepted: it is kept from now on, whatever happens."""
 
-    def __init__(self, services: Services, session_id: SessionId, agent: str, accepted: Accepted) -> None:
+    def __init__(self, services: Services, session_id: SessionId, owner_id: OwnerId, accepted: Accepted) -> None:
         self.input = accepted.input
         self.place = accepted.place
         self.is_repeat = accepted.is_repeat
         self._services = services
         self._session_id = session_id
-        self._agent = agent
+        self._owner_id = owner_id
+        self._accepted = accepted
         self._started: Turn | None = None
         if accepted.turn_id is not None and not accepted.is_repeat:
             ending = services.signals.subscribe(end_topic(accepted.turn_id))
-            self._started = Turn(services, session_id, agent, accepted.turn_id, ending=ending)
+            self._started = Turn(services, session_id, accepted.agent, accepted.turn_id, ending=ending)
 
     @property
     def turn_id(self) -> TurnId | None:
         """The turn that starts with this message, if one does; a message to a busy session has none yet."""
         return self.input.turn_id if self._started is None else self._started.id
+
+    async def events(self) -> EventStream:
+        """The session's log from this message on; of a repeat, from where its turn begins. Use it in `async with`."""
+        accepted = self._accepted
+        after, is_over = accepted.after, self.input.state is InputState.REMOVED
+        if self.is_repeat and self.input.turn_id is not None:
+            lead = await persistently(self._turn(self.input.turn_id).lead)
+            after, is_over = await persistently(self._turn(self.input.turn_id).begins_after), lead.is_over
+        # What is over is told as far as it is kept: there is nothing to wait for.
+        return reading.stream(
+            self._services, self._session_id, self._owner_id, after=after, known=accepted.told, follow=not is_over
+        )
 
     async def turn(self) -> Turn:
         """The turn in which the model sees this message; waits until it is delivered."""
@@ -193,7 +209,7 @@ class Sent:
         return found
 
     def _turn(self, turn_id: TurnId) -> Turn:
-        return Turn(self._services, self._session_id, self._agent, turn_id)
+        return Turn(self._services, self._session_id, self._accepted.agent, turn_id)
 
 
 def seconds_left(until: float | None) -> float | None:

@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
 from outlast.events.event import Draft, Event
-from outlast.events.signals import feed_topic
+from outlast.events.signals import feed_topic, log_topic
 from outlast.events.types import FED
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store import tables
@@ -48,6 +48,13 @@ class Committed:
     events: list[Event] = field(default_factory=list[Event])
     work: list[Work] = field(default_factory=list[Work])
     signals: list[str] = field(default_factory=list[str])
+    is_told: bool = False
+    """The commit itself told other processes to look."""
+
+    @property
+    def topics(self) -> list[str]:
+        """Of all that may be looked at anew."""
+        return [*{log_topic(event.session_id) for event in self.events}, *self.signals]
 
 
 class Outbox(Protocol):
@@ -55,6 +62,10 @@ class Outbox(Protocol):
 
     def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
         """Inside the transaction, before its commit. May change what the unit locked, and append events."""
+        ...
+
+    def tell(self, unit: "Unit") -> None:
+        """Inside the transaction, last of all: where the commit notifies anyway, it may take the signals along."""
         ...
 
     def deliver(self, committed: Committed) -> None:
@@ -66,6 +77,9 @@ class SilentOutbox:
     """No engine and no readers in this process; whoever looks at the rows finds everything."""
 
     def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
+        return
+
+    def tell(self, unit: "Unit") -> None:
         return
 
     def deliver(self, committed: Committed) -> None:
@@ -281,8 +295,14 @@ class Unit:
             self._write_events()
         if self._fed:
             self._feed()
+        if self.committed.work:
+            outbox.tell(self)
         if self._batch:
             self._batch.run(self._connection)
+
+    def notify(self, channel: str, payload: str) -> None:
+        """PostgreSQL passes it on when it has committed. The last that is written."""
+        self._batch.add(Write("", _NOTIFY, (channel, payload), is_insert=False))
 
     def _write_events(self) -> None:
         if self._is_far:
@@ -332,6 +352,7 @@ _THIS = (
     sa.literal_column("pg_current_xact_id()::text", sa.Text).label("transaction_id"),
 )
 _BEGIN = Statement(sa.select(*_THIS))
+_NOTIFY = "SELECT pg_notify($1, $2)"
 _LOCK_OWNER = "SELECT pg_advisory_xact_lock($1::integer, $2::integer)"
 _EVENT_COLUMNS = ("session_id", "number", "type", "at", "turn_id", "task_id", "data")
 _INSERT_EVENTS = Statement(sa.insert(tables.events).inline(), _EVENT_COLUMNS)

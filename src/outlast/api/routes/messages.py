@@ -6,13 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
-from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, IdempotencyKey, Limit, OwnSession
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import InputId
-from outlast.sessions.session import Sent, Session
-from outlast.store.database import persistently
-from outlast.store.inputs import InputState
+from outlast.sessions.turn_handle import Sent
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, InputAnswer, InputChange, MessageBody, StoredMessage
 
@@ -27,7 +25,8 @@ router = APIRouter(prefix="/sessions/{session_id}", tags=["messages"], responses
 )
 async def send_message(
     request: Request,
-    session: OwnSession,
+    sessions: OwnSessions,
+    session_id: str,
     body: MessageBody,
     idempotency_key: IdempotencyKey = None,
     accept: Accept = None,
@@ -36,7 +35,8 @@ async def send_message(
 
     With `Accept: text/event-stream` the answer is the first frame, and the events follow until the turn has ended.
     """
-    sent = await session.send(
+    sent = await sessions.send(
+        session_id,
         body.text,
         when_busy=body.when_busy,
         context=body.page,
@@ -47,7 +47,7 @@ async def send_message(
     accepted = AcceptedAnswer.of(sent)
     if not sse.wants_events(accept):
         return accepted
-    frames = _answer(session, sent, accepted, request.app.state.frames)
+    frames = _answer(sent, accepted, request.app.state.frames)
     return sse.response(frames, heartbeat=request.app.state.heartbeat, status_code=202)
 
 
@@ -84,16 +84,10 @@ async def remove_input(session: OwnSession, input_id: str) -> None:
     await session.remove_input(InputId(input_id))
 
 
-async def _answer(
-    session: Session, sent: Sent, accepted: AcceptedAnswer, cache: sse.FrameCache
-) -> AsyncIterator[bytes]:
+async def _answer(sent: Sent, accepted: AcceptedAnswer, cache: sse.FrameCache) -> AsyncIterator[bytes]:
     """The acceptance, then the log until the turn that was given this message has ended."""
     yield sse.control_frame({"type": "accepted", **accepted.model_dump()})
-    after, is_over = session.last_event, sent.input.state is InputState.REMOVED
     turn_id = sent.input.turn_id
-    if sent.is_repeat and turn_id is not None:
-        turn = session.turn(turn_id)
-        after, is_over = await persistently(turn.begins_after), (await persistently(turn.lead)).is_over
 
     def is_end(event: Event) -> bool:
         nonlocal turn_id
@@ -102,7 +96,5 @@ async def _answer(
         is_removed = event.type == EventType.INPUT_REMOVED and event.data["input_id"] == sent.input.id
         return is_removed or (event.is_terminal and turn_id is not None and event.turn_id == turn_id)
 
-    # What is over is told as far as it is kept: there is nothing to wait for.
-    stream = session.events(after=after, follow=not is_over)
-    async for each in sse.log_frames(stream, cache=cache, until=is_end):
+    async for each in sse.log_frames(await sent.events(), cache=cache, until=is_end):
         yield each
