@@ -225,6 +225,21 @@ NO_READER_HANGS_AND_NONE_MISSES = (
 ONE_RUNNER = (
     Mutant(
         "P5",
+        "a turn that another commit claims while it is asked for is run by nobody",
+        (
+            Edit(
+                "src/outlast/engines/engine.py",
+                "        return claimed or self._claimed.pop(turn_id, None)\n",
+                "        return claimed or (None if is_free else self._claimed.pop(turn_id, None))\n",
+            ),
+        ),
+        Test(
+            "tests/fundamentals/test_parking_races.py"
+            "::test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it[sqlite]"
+        ),
+    ),
+    Mutant(
+        "P5",
         "a superseded attempt goes on writing",
         (
             Edit(

@@ -6,15 +6,18 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from pydantic_ai import Tool
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast, hints
-from outlast.ids import TurnId
+from outlast.engines import engine
+from outlast.events.types import EventType
+from outlast.ids import TaskId, TurnId
 from outlast.store import tables, turns
 from outlast.store.tasks import TaskState
-from outlast.store.unit import Unit
+from outlast.store.unit import Unit, Work
 from outlast.testing import ScriptedModel, Step, call, gate, texts_seen, tool_returns
 from tests.support.background import (
     BUDGET,
@@ -390,3 +393,46 @@ async def test_a_second_attempt_is_cancelled_where_it_runs(runtime: Runtime) -> 
         assert (task.state, task.attempt) == (TaskState.CANCELED, 2)
         assert second.was_canceled
         await (await outlast.sessions.get(session.id)).settled()
+
+
+async def test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P1, B8: the commit that hurries a turn claims it, while the turn's own time has come and it is to be claimed."""
+    dig, survey, due = Checkpoint(), Survey(), asyncio.Event()
+    begin, take = engine.Worker.begin, engine.Worker.take
+
+    async def slow() -> str:
+        await dig()
+        return "dug"
+
+    def begins(self: engine.Worker, work: Work) -> Any:
+        due.set()
+        return begin(self, work)
+
+    async def takes(self: engine.Worker, id: TurnId | TaskId) -> None:
+        due.set()
+        await take(self, id)
+
+    both = [call("survey", call_id="c1"), call("slow", call_id="c2")]
+    options: dict[str, Any] = {"budget": BUDGET, "wake_company": timedelta(seconds=0.2)}
+    model = scripted(both, "They go on.", "I see.", "And that.")
+    async with runtime(model, tools=[survey.survey, slow], **options) as outlast:
+        commits = HeldCommits(outlast.database)
+        session = await outlast.sessions.create()
+        await (await session.send("Go.")).outcome()
+        monkeypatch.setattr(engine.Worker, "begin", begins)
+        monkeypatch.setattr(engine.Worker, "take", takes)
+        survey.here.open()
+        await wait_for_event(session, EventType.TASK_ENDED)
+        commits.hold("settle")
+        dig.open()
+        await commits.reached("settle")
+        await due.wait()
+        await let_run()
+        commits.release("settle")
+        last = await session.settled(wait=10)
+        assert last is not None
+        assert (last.state, last.text) == ("completed", "I see.")
+        assert len(await wakes_seen(session)) == 2
+        check_history(await session.history())

@@ -157,17 +157,22 @@ class Worker:
 
     async def _attempt(self, turn_id: TurnId) -> None:
         try:
-            attempt = self._claimed.pop(turn_id, None) or await self._claim(turn_id)
+            attempt = await self._next(turn_id, is_free=True)
             while attempt is not None:
                 self._attempts[turn_id] = attempt
                 is_broken = await self._run(attempt)
                 # The turn may have been given back and claimed again while its attempt ran here.
-                attempt = self._claimed.pop(turn_id, None) or (await self._claim(turn_id) if is_broken else None)
+                attempt = await self._next(turn_id, is_free=is_broken)
         except Exception as exc:
             log.error("a turn could not be brought to an end", turn_id=turn_id, exception=error_chain(exc))
         finally:
             self._attempts.pop(turn_id, None)
             self._running.pop(turn_id, None)
+
+    async def _next(self, turn_id: TurnId, *, is_free: bool) -> Attempt | None:
+        """What another commit claimed, also while it is asked for here; if it may be free, what can be claimed."""
+        claimed = await self._claim(turn_id) if is_free and turn_id not in self._claimed else None
+        return claimed or self._claimed.pop(turn_id, None)
 
     async def _let_claim(self) -> None:
         """A claim is short, and told: of many turns that come at once, each is taken up before the first runs on."""

@@ -49,8 +49,8 @@ class AgentHost:
         self.is_measured = False
         self.models = models
         self._deps = deps
-        self._entering = asyncio.Lock()
         self._leave = asyncio.Event()
+        self._ready: asyncio.Future[None] | None = None
         self._keeper: asyncio.Task[None] | None = None
 
     def lease(self, context: TurnContext) -> DepsLease:
@@ -77,14 +77,12 @@ class AgentHost:
 
     async def enter(self) -> None:
         """Open the agent's toolsets and MCP servers, once; one keeper enters and leaves them."""
-        async with self._entering:
-            if self._keeper is not None and not self._keeper.done():
-                return
+        if self._ready is None or self._keeper is None or self._keeper.done():
             for toolset in self.agent.toolsets:
                 connect(toolset, self._deadline)
-            ready = asyncio.get_running_loop().create_future()
-            self._keeper = asyncio.create_task(self._keep(ready), name="agent keeper")
-            await ready
+            self._ready = asyncio.get_running_loop().create_future()
+            self._keeper = asyncio.create_task(self._keep(self._ready), name="agent keeper")
+        await asyncio.shield(self._ready)  # whoever is cancelled meanwhile does not keep the others out
 
     async def close(self) -> None:
         self._leave.set()

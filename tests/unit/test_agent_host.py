@@ -1,0 +1,68 @@
+"""An agent's toolsets are opened once, by whoever asks first, for all who ask."""
+
+import asyncio
+from typing import Any, Self
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import FunctionToolset
+
+from outlast.sessions.host import AgentHost
+
+
+class Slow(FunctionToolset[None]):
+    """Opens when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_open = asyncio.Event()
+        self.opening = 0
+        self.open = 0
+        self.failure: Exception | None = None
+
+    async def __aenter__(self) -> Self:
+        self.opening += 1
+        await self.may_open.wait()
+        if self.failure is not None:
+            raise self.failure
+        self.open += 1
+        return self
+
+    async def __aexit__(self, *args: Any) -> bool | None:
+        self.open -= 1
+        return None
+
+
+def host_of(toolset: Slow) -> AgentHost:
+    return AgentHost(Agent(TestModel(), toolsets=[toolset]), None, {})
+
+
+async def test_one_who_is_cancelled_while_it_opens_keeps_nobody_out() -> None:
+    """P1: a turn that is stopped in its first moments must not close what the others use."""
+    slow = Slow()
+    host = host_of(slow)
+    first, second = (asyncio.create_task(host.enter()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait({first})
+    assert not second.done()
+    slow.may_open.set()
+    await second
+    await host.enter()
+    assert (slow.opening, slow.open) == (1, 1)
+    await host.close()
+    assert slow.open == 0
+
+
+async def test_what_could_not_be_opened_is_opened_by_the_next() -> None:
+    slow = Slow()
+    slow.may_open.set()
+    slow.failure = OSError("not yet")
+    host = host_of(slow)
+    with pytest.raises(OSError, match="not yet"):
+        await host.enter()
+    slow.failure = None
+    await host.enter()
+    assert slow.open == 1
+    await host.close()
