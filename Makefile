@@ -12,9 +12,9 @@ STAMP := $(VENV)/.ready
 NODE_STAMP := tests/node/node_modules/.ready
 SOURCES := $(wildcard src tests chaos bench docs fuzz)
 
-# Files of one module stay on one worker, so that they share one PostgreSQL server. One worker more than there are
-# cores: many tests wait for other processes.
-PYTEST_ARGS ?= -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadfile
+# One worker more than there are cores: many tests wait for other processes. Each has a PostgreSQL server of its own;
+# who is done takes over from the others, for some modules take minutes.
+PYTEST_ARGS ?= -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal
 
 # Use the Node on PATH when there is one, instead of downloading another.
 ifneq ($(shell command -v node),)

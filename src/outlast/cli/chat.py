@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from outlast.cli.memory import loading
+
 
 def chat(
     app: Annotated[str, typer.Argument(help="A file or module with an Outlast or an Agent: app.py, app.py:name.")],
@@ -20,6 +22,7 @@ def chat(
     a pipe, a message a line. With --message or a pipe the exit code is 0 when the last turn completed, 1 when it
     failed, 130 when Ctrl-C stopped it; 2 when the chat could not begin.
     """
-    from outlast.cli.chat_run import Wanted, run
+    with loading():
+        from outlast.cli.chat_run import Wanted, run
 
     run(Wanted(app, database, session, continue_, message))

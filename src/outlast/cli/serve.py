@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from outlast.cli.memory import loading
+
 
 def serve(
     app: Annotated[str, typer.Argument(help="The agent: app.py, app.py:name, package.module or package.module:name.")],
@@ -25,7 +27,8 @@ def serve(
     ),
 ) -> None:
     """Serve an agent over HTTP: sessions, streams, background tasks."""
-    from outlast.cli.server import Roles, serve_again, serve_app
+    with loading():
+        from outlast.cli.server import Roles, serve_again, serve_app
 
     begin = serve_again if reload else serve_app
     begin(app, host=host, port=port, database=database, roles=Roles(run_work and not workers, workers or 0))

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from outlast.cli.memory import loading
+
 
 def worker(
     app: Annotated[str, typer.Argument(help="The agent: app.py, app.py:name, package.module or package.module:name.")],
@@ -18,6 +20,7 @@ def worker(
 
     SIGTERM lets turns reach a boundary and hands them over to the other workers.
     """
-    from outlast.cli.worker_process import run
+    with loading():
+        from outlast.cli.worker_process import run
 
     run(app, database=database, leave_with_parent=leave_with_parent)
