@@ -1,4 +1,4 @@
-"""PostgreSQL: the same transaction functions, run through `AsyncConnection.run_sync`."""
+"""PostgreSQL: the same transaction functions, run on the event loop in a stack of their own."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -13,6 +13,7 @@ from asyncpg.exceptions import InterfaceError, InternalClientError, PostgresErro
 from sqlalchemy import event
 from sqlalchemy import exc as exc_types
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.util import await_only, greenlet_spawn
 
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.store.database import CommitWatcher, Farewell, decided, hand_on, persistently
@@ -130,12 +131,18 @@ class PostgresDatabase:
         return await self.read(fn, is_single=True)
 
     async def _read(self, fn: Callable[[sa.Connection], T], engine: AsyncEngine) -> T:
+        driver: Any = None
+
+        def run() -> T:
+            nonlocal driver
+            with engine.sync_engine.connect() as connection:
+                driver = connection.connection.driver_connection
+                return fn(connection)
+
         for attempt in self._attempts():
-            driver: Any = None
+            driver = None
             try:
-                async with engine.connect() as connection:
-                    driver = (await connection.get_raw_connection()).driver_connection
-                    return await connection.run_sync(fn)
+                return await greenlet_spawn(run)
             except FOREIGN as exc:
                 is_cut = driver is not None and driver.is_closed()
                 if attempt.is_last(exc) or not (is_cut or _may_repeat(exc)):
@@ -166,20 +173,23 @@ class PostgresDatabase:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _run(self, fn: Callable[[Unit], T], name: str) -> tuple[T, Unit]:
-        def run(connection: sa.Connection) -> tuple[T, Unit]:
-            unit = Unit(connection)
-            result = fn(unit)
-            unit.flush(self._outbox)
-            assert unit.transaction_id
-            return result, unit
-
         done: tuple[T, Unit] | None = None
-        try:
-            async with self._engine.connect() as connection, connection.begin():
-                ready = await connection.run_sync(run)
+
+        def run() -> tuple[T, Unit]:
+            nonlocal done
+            with self._engine.sync_engine.connect() as connection, connection.begin():
+                unit = Unit(connection)
+                result = fn(unit)
+                unit.flush(self._outbox)
+                assert unit.transaction_id
                 if self.watcher is not None and (held := self.watcher(name, "before")) is not None:
-                    await held
-                done = ready
+                    await_only(held)
+                done = result, unit
+            return done
+
+        try:
+            # In one go: each call of SQLAlchemy's asynchronous engine would change stacks twice.
+            done = await greenlet_spawn(run)
         except FOREIGN as exc:
             if done is None or not await self._was_committed(done[1], exc):
                 raise
