@@ -113,6 +113,8 @@ def notify(
     """Keep something the runtime says (a wake, a settlement); it starts a turn unless the session is on hold."""
     session = unit.lock(session_id)
     active: TurnId | None = session.turn_id
+    # Asked before it is written: it goes with whatever else is written later.
+    waiting = inputs.waiting_for(unit, session_id) if active is None else []
     kept = inputs.insert(
         unit,
         session,
@@ -130,7 +132,8 @@ def notify(
     if active is not None:
         unit.signal(turn_topic(active))
     else:
-        turns_of.start_if_waiting(unit, session, limits=limits.turns)
+        waiting += [kept] if kept.state is InputState.WAITING else []
+        turns_of.start_if_waiting(unit, session, limits=limits.turns, waiting=waiting)
     return kept
 
 

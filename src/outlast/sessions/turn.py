@@ -17,7 +17,7 @@ from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.owners import limit
 from outlast.sessions.due import due_at_start
-from outlast.store import events, inputs, messages, pauses, sessions, tasks, turns
+from outlast.store import events, inputs, messages, pauses, sessions, tables, tasks, turns
 from outlast.store.inputs import Input, InputKind
 from outlast.store.turns import Disposition, Origin, TurnRow, TurnState
 from outlast.store.unit import LockedSession, OwnerLock, Unit, Work
@@ -139,7 +139,7 @@ def start_if_waiting(
         return None
     if not is_woken:
         return start(unit, session, Origin.USER, limits=limits, may_wait=True)
-    has_company = tasks.open_count(unit.connection, session.id, waking_only=True) > 0
+    has_company = tasks.open_count(unit.reading(tables.tasks), session.id, waking_only=True) > 0
     not_before = unit.now + limits.company if has_company else None
     return start(unit, session, Origin.WAKE, limits=limits, not_before=not_before, may_wait=True)
 
