@@ -76,6 +76,28 @@ async def test_a_stream_whose_server_falls_silent_is_asked_for_elsewhere(
         assert len({event.number for event in seen}) == len(seen)
 
 
+async def test_a_server_that_takes_a_stream_and_never_answers_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """E1: frozen before it answered: however often it is asked, the client's patience ends."""
+    monkeypatch.setattr(connection, "_BEGIN_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "_STEADY_SECONDS", 0.01)
+    asked = 0
+
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(never, "127.0.0.1", 0) as frozen:
+        port = frozen.sockets[0].getsockname()[1]
+        found = connection.Connection(f"http://127.0.0.1:{port}", None, patience=0.4)
+        with pytest.raises(Unreachable):
+            async with asyncio.timeout(20):
+                await anext(found.follow("/v1/events", position=lambda: None))
+        await found.close()
+    assert asked > 1
+
+
 @pytest.mark.parametrize("kind", ["log", "feed"])
 async def test_a_stream_waits_while_the_store_is_away(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, kind: str

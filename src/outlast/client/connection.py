@@ -1,7 +1,8 @@
 """HTTP to one server: problems become errors, and what is safe to send again is sent again."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
@@ -16,6 +17,8 @@ _MEDIA_TYPE = "text/event-stream"
 _ANSWER_SECONDS = 30.0
 _SILENCE_SECONDS = 25.0
 """A stream says that it is alive every ten seconds; one that does not is taken for dead."""
+_BEGIN_SECONDS = 10.0
+"""A server that is asked for a stream answers at once, whatever there is to tell; one that does not is stuck."""
 _STEADY_SECONDS = 5.0
 _TRY_LATER = (429, 502, 503, 504)
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
@@ -97,11 +100,9 @@ class Connection:
             headers = {"Accept": _MEDIA_TYPE} if last is None else {"Accept": _MEDIA_TYPE, "Last-Event-ID": last}
             failure: OutlastError = Unreachable("The server ended the stream again and again: try later.")
             asked_for = 0.0
-            begun = monotonic()
+            opened = float("inf")
             try:
-                async with self._http.stream(
-                    "GET", path, params=_given(params), headers=headers, timeout=_SILENCE_SECONDS
-                ) as response:
+                async with self._stream(path, params, headers) as response:
                     self._has_answered = True
                     if not response.is_success:
                         await response.aread()
@@ -111,7 +112,7 @@ class Connection:
                         if response.status_code not in _TRY_LATER:
                             raise failure
                     else:
-                        was_open = True
+                        was_open, opened = True, monotonic()
                         async with aclosing(_frames(response)) as frames:
                             async for frame in frames:
                                 pauses.reset()
@@ -120,10 +121,27 @@ class Connection:
                 failure = self._unreachable(exc)
                 if isinstance(exc, _NOT_CONNECTED) and not self._has_answered:
                     raise failure from exc
-            if monotonic() - begun > _STEADY_SECONDS:
+            if monotonic() - opened > _STEADY_SECONDS:
                 pauses.reset()
             if not await pauses.next(at_least=asked_for):
                 raise failure
+
+    @asynccontextmanager
+    async def _stream(
+        self, path: str, params: Params | None, headers: Mapping[str, str]
+    ) -> AsyncGenerator[httpx2.Response]:
+        request = self._http.build_request(
+            "GET", path, params=_given(params), headers=headers, timeout=_SILENCE_SECONDS
+        )
+        try:
+            async with asyncio.timeout(_BEGIN_SECONDS):
+                response = await self._http.send(request, stream=True)
+        except TimeoutError as exc:
+            raise httpx2.ReadTimeout("no answer", request=request) from exc
+        try:
+            yield response
+        finally:
+            await response.aclose()
 
     def _request(
         self,
