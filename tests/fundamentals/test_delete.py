@@ -10,6 +10,8 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from outlast import Outlast, Session
 from outlast.errors import Conflict, NotFound
+from outlast.sessions import delete
+from outlast.sessions.turn import TurnLimits
 from outlast.store import events
 from outlast.store.deleted import marked
 from outlast.store.tables import metadata
@@ -267,3 +269,20 @@ async def test_an_outcome_is_known_when_its_event_is_no_longer_in_the_log(runtim
         assert outcome.turn_id is not None
         again = await session.turn(outcome.turn_id).outcome(wait=5)
         assert (again.state, again.usage) == ("completed", outcome.usage)
+
+
+async def test_whoever_sent_the_last_message_reads_to_the_end_of_the_log(runtime: Runtime) -> None:
+    """P4, E1: its stream has begun with what the message told, so a deletion right after that cuts nothing off."""
+    here = Checkpoint()
+    async with runtime(scripted([gate(here), text("Never.")])) as outlast:
+        session = await outlast.sessions.create()
+        sent = await session.send("Go.")
+        await here.reached()
+        await outlast.database.transaction(
+            lambda unit: delete.mark(unit, session.id, owner_id=session.owner_id, limits=TurnLimits()), name="delete"
+        )
+        async with await sent.events() as stream:
+            seen = [event async for event in stream]
+        numbers = [event.number for event in seen]
+        assert numbers == list(range(2, 2 + len(numbers)))
+        assert [event.type for event in seen][-2:] == ["turn.stopped", "session.deleted"]

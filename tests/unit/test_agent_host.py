@@ -19,7 +19,7 @@ class Slow(FunctionToolset[None]):
         self.may_open = asyncio.Event()
         self.opening = 0
         self.open = 0
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
 
     async def __aenter__(self) -> Self:
         self.opening += 1
@@ -55,12 +55,14 @@ async def test_one_who_is_cancelled_while_it_opens_keeps_nobody_out() -> None:
     assert slow.open == 0
 
 
-async def test_what_could_not_be_opened_is_opened_by_the_next() -> None:
+@pytest.mark.parametrize("failure", [OSError("not yet"), asyncio.CancelledError()])
+async def test_what_could_not_be_opened_is_opened_by_the_next(failure: BaseException) -> None:
+    """P1: whoever waits is told, also when a toolset cancels itself."""
     slow = Slow()
     slow.may_open.set()
-    slow.failure = OSError("not yet")
+    slow.failure = failure
     host = host_of(slow)
-    with pytest.raises(OSError, match="not yet"):
+    with pytest.raises((OSError, RuntimeError), match=r"not yet|its own opening"):
         await host.enter()
     slow.failure = None
     await host.enter()

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from outlast.clock import ManualClock, SystemClock, from_microseconds, to_microseconds
 
 
+ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45))])
+INSTANTS = st.datetimes(datetime.min + timedelta(days=1), datetime.max - timedelta(days=1), timezones=ZONES)
+"""All that have a date in UTC too."""
+
+
 @settings(deadline=None, max_examples=100)
-@given(st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45))])))
+@given(INSTANTS)
 def test_an_instant_comes_back(instant: datetime) -> None:
     assert from_microseconds(to_microseconds(instant)) == instant
 

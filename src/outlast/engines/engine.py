@@ -239,17 +239,17 @@ class Worker:
         return service.claim(unit, task_id, shop.worker_id)
 
     async def _claim(self, turn_id: TurnId) -> Attempt | None:
-        shop = self.workshop
+        async def claim() -> Attempt | None:
+            shop = self.workshop  # of this try: the worker may have been given another name since the last one
+            found = await shop.database.transaction(lambda unit: self._claim_turn(unit, turn_id, shop), name="claim")
+            return None if found is None else Attempt(shop, found)
+
         try:
-            claim = await persistently(
-                lambda: shop.database.transaction(lambda unit: self._claim_turn(unit, turn_id, shop), name="claim")
-            )
-        except StoreUnavailable:
-            return None  # closed: whoever opens the database next finds the turn
-        if claim is None:
-            return None
-        attempt = Attempt(shop, claim)
-        attempt.look()
+            attempt = await persistently(claim)
+        except (StoreUnavailable, NotNow):
+            return None  # closed, or not for this worker: whoever looks next finds the turn
+        if attempt is not None:
+            attempt.look()
         return attempt
 
     async def _give_back(self, fence: turn.Fence) -> bool:

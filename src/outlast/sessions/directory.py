@@ -83,7 +83,7 @@ class Sessions:
         model: str | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
-        """As `Session.send`, for whoever has only its id: nothing is looked at before the message is accepted."""
+        """As `Session.send`, for whoever has only its id: without files, nothing is looked at before it is accepted."""
         return await send(
             self._services,
             SessionId(session_id),

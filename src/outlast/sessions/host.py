@@ -76,7 +76,10 @@ class AgentHost:
         return found
 
     async def enter(self) -> None:
-        """Open the agent's toolsets and MCP servers, once; one keeper enters and leaves them."""
+        """Open the agent's toolsets and MCP servers, once; one keeper enters and leaves them.
+
+        All who wait for it share what becomes of it; whoever comes after a failure tries again.
+        """
         if self._ready is None or self._keeper is None or self._keeper.done():
             for toolset in self.agent.toolsets:
                 connect(toolset, self._deadline)
@@ -94,8 +97,10 @@ class AgentHost:
             async with self.agent:
                 ready.set_result(None)
                 await self._leave.wait()
-        except Exception as exc:
+        except (Exception, asyncio.CancelledError) as exc:
             if ready.done():
                 log.error("the agent's toolsets did not close cleanly", error=repr(exc))
             else:
-                ready.set_exception(exc)
+                was_canceled = isinstance(exc, asyncio.CancelledError)
+                ready.set_exception(RuntimeError("a toolset cancelled its own opening") if was_canceled else exc)
+                ready.exception()  # all who waited may have gone

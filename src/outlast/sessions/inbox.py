@@ -35,7 +35,7 @@ class Limits:
 class Accepted:
     """An input is kept. `place` counts from 1 among the messages that wait; None when a turn starts with it.
 
-    `told` is what its commit wrote to the session's log, after the position `after`.
+    `told` is what its commit wrote to the session's log, after the position `after`: whole when that is made.
     """
 
     input: Input

@@ -25,9 +25,8 @@ class LogPages:
     _waiting: dict[_Look, "asyncio.Task[Page | None]"] = field(default_factory=dict[_Look, "asyncio.Task[Page | None]"])
     _running: set["asyncio.Task[Page | None]"] = field(default_factory=set["asyncio.Task[Page | None]"])
 
-    def reader(self, owner_id: str) -> PageReader:
+    def reader(self, owner_id: str, *, has_begun: bool = False) -> PageReader:
         """For one reader: whoever began to read may read to the end of the log, also when the session is deleted."""
-        has_begun = False
 
         async def read(session_id: SessionId, after: int, limit: int) -> Page | None:
             nonlocal has_begun

@@ -25,9 +25,9 @@ def stream(
     known: Sequence[Event] = (),
     follow: bool = True,
 ) -> EventStream:
-    """Replay from a position, then follow. Use it in `async with`."""
+    """Replay from a position, then follow. `known`: what comes after it, for whoever has that already."""
     return EventStream(
-        services.pages.reader(owner_id),
+        services.pages.reader(owner_id, has_begun=bool(known)),
         services.signals,
         session_id,
         after=after,

@@ -157,7 +157,10 @@ class Sent:
         return self.input.turn_id if self._started is None else self._started.id
 
     async def events(self) -> EventStream:
-        """The session's log from this message on; of a repeat, from where its turn begins. Use it in `async with`."""
+        """The session's log from this message on; of a repeat, from where its turn begins.
+
+        `async with await sent.events() as stream: ...`
+        """
         accepted = self._accepted
         after, is_over = accepted.after, self.input.state is InputState.REMOVED
         if self.is_repeat and self.input.turn_id is not None:

@@ -1,6 +1,6 @@
 """The unit of work: one transaction's connection, clock, locked sessions, events, work and signals.
 
-Events and work go into the same commit as the state they tell of; signals are sent after it.
+Events and work go into the same commit as the state they tell of; signals are sent after it, or with it.
 """
 
 import zlib
@@ -54,7 +54,7 @@ class Committed:
     @property
     def topics(self) -> list[str]:
         """Of all that may be looked at anew."""
-        return [*{log_topic(event.session_id) for event in self.events}, *self.signals]
+        return list(dict.fromkeys([*(log_topic(event.session_id) for event in self.events), *self.signals]))
 
 
 class Outbox(Protocol):
@@ -301,8 +301,9 @@ class Unit:
             self._batch.run(self._connection)
 
     def notify(self, channel: str, payload: str) -> None:
-        """PostgreSQL passes it on when it has committed. The last that is written."""
+        """PostgreSQL passes it on when it has committed. It goes with what waits to be written."""
         self._batch.add(Write("", _NOTIFY, (channel, payload), is_insert=False))
+        self._batch.run(self._connection)  # of a batch, only the last may be a question
 
     def _write_events(self) -> None:
         if self._is_far:
