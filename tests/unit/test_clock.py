@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from outlast.clock import ManualClock, SystemClock, from_microseconds, to_microseconds
 
-
 ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45))])
 INSTANTS = st.datetimes(datetime.min + timedelta(days=1), datetime.max - timedelta(days=1), timezones=ZONES)
 """All that have a date in UTC too."""
