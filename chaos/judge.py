@@ -15,6 +15,7 @@ from chaos import evidence, streams, tellings
 from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
 from chaos.ledger import Entry
 from chaos.words import CHECK, MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, result_of, wake_of
+from outlast.tools.outcomes import NOT_RUN
 
 KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors")
 _UNEXPECTED = ("ended unexpectedly", "could not be brought to an end", "Traceback (most recent", "turn failed")
@@ -139,6 +140,9 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
         case "success":
             if not after or content != result_of(call_id):
                 yield "untold", f"{call_id} is told as done ({content}) and was not"
+        case "interrupted" if content == NOT_RUN:
+            if lines:
+                yield "untold", f"{call_id} is told as not run and began"
         case "interrupted":
             if "may" not in str(content):
                 yield "untold", f"{call_id} was interrupted and is told as {content!r}"

@@ -291,6 +291,18 @@ STOPPING_STOPS = (
     ),
     Mutant(
         "P6",
+        "a call that failed as its turn was stopped is told as unknown",
+        (
+            Edit(
+                "src/outlast/calls/hook.py",
+                "                self.ends.failed[running.call_id] = str(error)\n",
+                "                pass\n",
+            ),
+        ),
+        Test("tests/fundamentals/test_stopped_calls.py::test_a_call_that_failed_before_the_stop_is_told_as_failed"),
+    ),
+    Mutant(
+        "P6",
         "a stop between claim and attempt is noticed late",
         (
             Edit(

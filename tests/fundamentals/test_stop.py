@@ -175,7 +175,7 @@ async def test_a_tool_that_ends_in_a_value_nobody_can_store_when_it_is_cancelled
         await session.send("Save.")
         await here.reached()
         await stop(session)
-        assert return_of("c1", await session.history()).outcome == "interrupted"
+        assert return_of("c1", await session.history()).outcome == "failed"
         await goes_on(session)
 
 

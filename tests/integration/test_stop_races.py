@@ -28,6 +28,7 @@ from outlast.store import opening
 from outlast.store.database import CommitWatcher, Database, Moment
 from outlast.testing import ScriptedModel, call, error, gate, reasoning, text
 from tests.support.checkpoint import Checkpoint
+from tests.support.holding import HoldsBack
 from tests.support.runtime import Runtime, event_types, events_of, wait_for_event
 
 
@@ -178,22 +179,6 @@ async def test_log_and_history_agree_when_stop_meets_the_end_of_a_response(tmp_p
     assert outcome is not None
     assert outcome.state == "stopped"
     assert told == stored == outcome.text
-
-
-class HoldsBack(AbstractCapability[Any]):
-    """A capability of the agent that takes its time with one event of a response that streams."""
-
-    def __init__(self, checkpoint: Checkpoint, held: type[AgentStreamEvent]) -> None:
-        self._checkpoint = checkpoint
-        self._held = held
-
-    async def wrap_run_event_stream(
-        self, ctx: RunContext[Any], *, stream: AsyncIterable[AgentStreamEvent]
-    ) -> AsyncIterator[AgentStreamEvent]:
-        async for event in stream:
-            if isinstance(event, self._held):
-                await self._checkpoint()
-            yield event
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
 """The per-run capability that sees every tool of an agent, unchanged, and gives each call its budget."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic_ai import RunContext, ToolDefinition, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.output import OutputContext
 from pydantic_ai.toolsets import AbstractToolset
 
 from outlast import trace
@@ -23,6 +25,8 @@ from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.errors import AttemptLost, OutlastError
 from outlast.tools import outcomes
 from outlast.tools.hints import UNSET, Hints, hints_of
+
+T = TypeVar("T")
 
 PUT_BACK = "(recorded)"
 """Stands for a result that is already known; the loop puts the recorded one in its place."""
@@ -67,9 +71,11 @@ class Unconfirmed:
 
 @dataclass(slots=True)
 class CallEnds:
-    """How the calls of a cancelled run ended, by call id."""
+    """What became of the calls of a run, by call id: a run that is cancelled tells of none of them itself."""
 
+    begun: set[str] = field(default_factory=set[str])
     finished: dict[str, Any] = field(default_factory=dict[str, Any])
+    failed: dict[str, str] = field(default_factory=dict[str, str])
     parked: dict[str, Parked] = field(default_factory=dict[str, Parked])
     canceled: set[str] = field(default_factory=set[str])
     unconfirmed: dict[str, Unconfirmed] = field(default_factory=dict[str, Unconfirmed])
@@ -124,14 +130,21 @@ class CallHook(AbstractCapability[Any]):
         if not is_control and self.breaker.refuses(call.tool_name, call.args):
             raise ToolFailed(REFUSED.format(count=MOST))
         running = self.host.begin(call)
+        self.ends.begun.add(call_id)
         inner = start(running, handler, args)
         try:
             parked = await self._wait(running, inner, Hints(budget=None) if is_control else hints)
-        except (asyncio.CancelledError, OutlastError):  # the latter: the attempt was lost while parking
+            return parked.handle if parked is not None else await self._result(running, inner)
+        except (asyncio.CancelledError, OutlastError):  # the latter: the attempt was lost meanwhile
             if call_id not in self.ends.parked:
                 await self._cancel(running, inner)
             raise
-        return parked.handle if parked is not None else await self._result(running, inner, is_control=is_control)
+
+    async def before_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
+        """An output function runs as a call of its own: once it has begun, nobody may say that it did not."""
+        if output_context.tool_call is not None:
+            self.ends.begun.add(output_context.tool_call.tool_call_id)
+        return output
 
     async def _wait(self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints) -> Parked | None:
         """Until the call ends, is parked, or runs into its deadline."""
@@ -161,68 +174,65 @@ class CallHook(AbstractCapability[Any]):
         self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta
     ) -> Parked | NotParked:
         """Once begun it is decided, also when the turn is cancelled meanwhile."""
-        parking = asyncio.create_task(
-            self.parking.park(running, inner, hints, budget), name=f"park {running.tool} {running.call_id}"
-        )
-        try:
-            await asyncio.shield(parking)
-        except asyncio.CancelledError:
-            await _bounded_wait({parking}, timedelta(days=1))
-            self._note_parked(running, inner, parking)
-            raise
-        self._note_parked(running, inner, parking)
-        return parking.result()
 
-    def _note_parked(
-        self, running: RunningCall, inner: asyncio.Task[Any], parking: "asyncio.Future[Parked | NotParked]"
-    ) -> None:
-        if parking.cancelled() or parking.exception() is not None:
-            return
-        answer = parking.result()
-        if isinstance(answer, Parked):
-            self.ends.parked[running.call_id] = answer
-            self.keeper.hold(inner)
+        async def park() -> Parked | NotParked:
+            answer = await self.parking.park(running, inner, hints, budget)
+            if isinstance(answer, Parked):
+                self.ends.parked[running.call_id] = answer
+                self.keeper.hold(inner)
+            return answer
 
-    async def _result(self, running: RunningCall, inner: asyncio.Task[Any], *, is_control: bool) -> Any:
-        if isinstance(running.channel, CallChannel):
-            await running.channel.close()
+        return await _to_its_end(park(), f"park {running.tool} {running.call_id}", timedelta(days=1))
+
+    async def _result(self, running: RunningCall, ended: "asyncio.Task[Any] | Future[Any]") -> Any:
+        """What the model gets of a call that has ended; noted before it is told."""
         try:
-            value = await self.host.view(running, outcomes.settle(running.tool, inner.result(), running.secrets))
+            value = await self._value(running, ended)
         except AttemptLost:
             raise
-        except asyncio.CancelledError as exc:
-            raise self._failed(running, outcomes.internal_error(running.tool, exc, running.secrets)) from exc
         except Exception as exc:
-            error = outcomes.translate(running.tool, exc, running.secrets)
-            raise (error if is_control else self._failed(running, error)) from exc
-        if not is_control:
+            error = self._failed(running, outcomes.translate(running.tool, exc, running.secrets))
+            if isinstance(error, outcomes.FAILURES):
+                self.ends.failed[running.call_id] = str(error)
+            raise error from exc
+        if running.tool not in self.control_names:
             self.breaker.record(running.tool, running.args, is_failure=False)
         self.ends.finished[running.call_id] = content_of(value)
         return value
 
+    async def _value(self, running: RunningCall, ended: "asyncio.Task[Any] | Future[Any]") -> Any:
+        await self._close(running)
+        if ended.cancelled():
+            raise outcomes.internal_error(running.tool, asyncio.CancelledError(), running.secrets)
+        return await self.host.view(running, outcomes.settle(running.tool, ended.result(), running.secrets))
+
     def _failed(self, running: RunningCall, error: BaseException) -> BaseException:
-        if isinstance(error.__cause__, TimeoutError | ConnectionError):
+        if running.tool in self.control_names or isinstance(error.__cause__, TimeoutError | ConnectionError):
             return error
         count = self.breaker.record(running.tool, running.args, is_failure=True)
         return _with_advice(error, count) if count >= MOST else error
 
     async def _cancel(self, running: RunningCall, inner: asyncio.Task[Any]) -> None:
         """Cancel, and find out what really happened: ended, cancelled, or not confirmed within the grace."""
+        had_ended = inner.done()
         inner.cancel()
         threads = {asyncio.wrap_future(each) for each in running.busy_threads()}
         await _bounded_wait({inner, *threads}, self.policy.grace)
         if not inner.done() or running.busy_threads():
             self.ends.unconfirmed[running.call_id] = Unconfirmed(running, inner)
             return
-        if isinstance(running.channel, CallChannel):
-            closing = asyncio.create_task(running.channel.close(), name=f"close {running.call_id}")
-            await _bounded_wait({closing}, timedelta(days=1))
-        try:
-            value = outcomes.settle(running.tool, really(running, inner).result(), running.secrets)
-        except (Exception, asyncio.CancelledError):
-            self.ends.canceled.add(running.call_id)
+        ended = really(running, inner)
+        if had_ended or not (ended.cancelled() or ended.exception()):
+            with suppress(Exception):  # noted as its end, and the run that would be told is over
+                await _to_its_end(self._result(running, ended), f"end {running.call_id}", self.policy.grace)
         else:
-            self.ends.finished[running.call_id] = content_of(value)
+            self.ends.canceled.add(running.call_id)
+            await self._close(running)
+
+    async def _close(self, running: RunningCall) -> None:
+        channel = running.channel
+        if isinstance(channel, CallChannel) and channel.is_used:
+            await _to_its_end(channel.close(), f"close {running.call_id}", self.policy.grace)
 
 
 def really(call: RunningCall, inner: asyncio.Task[Any]) -> asyncio.Task[Any] | Future[Any]:
@@ -252,6 +262,18 @@ def _confirmed(running: RunningCall, handler: Callable[[Any], Any]) -> Callable[
         return await handler(args)
 
     return run
+
+
+async def _to_its_end(work: Coroutine[Any, Any, T], name: str, patience: timedelta) -> T:
+    """Await what should not be left half done: who cancels meanwhile gets their way after it, or after so long."""
+    task = asyncio.create_task(work, name=name)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await _bounded_wait({task}, patience)
+        task.cancel()
+        await _bounded_wait({task}, patience)
+        raise
 
 
 async def _bounded_wait(waited: set[Any], limit: timedelta) -> None:

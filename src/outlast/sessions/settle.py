@@ -51,7 +51,7 @@ async def settle(run: TurnRun) -> dict[TaskId, Unconfirmed]:
             text = outcomes.NEVER_CONFIRMED.format(task_id=task_id)
             part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
         else:
-            part = _answer(ends, call)
+            part = _answer(run, ends, call)
         await run.log_end(part)
         answers.append(part)
     if answers:
@@ -67,10 +67,10 @@ async def log_known_ends(run: TurnRun) -> None:
     ends = run.hook.ends if run.hook is not None else CallEnds()
     await _write_all(run)
     repeatable: set[str] = run.hook.repeatable if run.hook is not None else set()
-    known = {*ends.finished, *ends.parked, *(ends.canceled - repeatable)} - run.book.recorded.keys()
+    known = {*ends.finished, *ends.failed, *ends.parked, *(ends.canceled - repeatable)} - run.book.recorded.keys()
     for call in history.open_calls(run.messages):
         if call.tool_call_id in known:
-            await run.log_end(_answer(ends, call))
+            await run.log_end(_answer(run, ends, call))
 
 
 async def _write_all(run: TurnRun) -> None:
@@ -79,15 +79,18 @@ async def _write_all(run: TurnRun) -> None:
     run.take_written()
 
 
-def _answer(ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:
-    if call.tool_call_id in ends.parked:
-        handle = ends.parked[call.tool_call_id].handle
-        return ToolReturnPart(tool_name=call.tool_name, content=handle, tool_call_id=call.tool_call_id)
-    if call.tool_call_id in ends.finished:
-        value = ends.finished[call.tool_call_id]
-        return ToolReturnPart(tool_name=call.tool_name, content=value, tool_call_id=call.tool_call_id)
-    text = outcomes.CANCELED if call.tool_call_id in ends.canceled else outcomes.MAY_HAVE_RUN
-    return outcomes.interrupted(call.tool_name, call.tool_call_id, text)
+def _answer(run: TurnRun, ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:
+    call_id, tool = call.tool_call_id, call.tool_name
+    if call_id in ends.parked:
+        return ToolReturnPart(tool_name=tool, content=ends.parked[call_id].handle, tool_call_id=call_id)
+    if call_id in ends.finished:
+        return ToolReturnPart(tool_name=tool, content=ends.finished[call_id], tool_call_id=call_id)
+    if call_id in ends.failed:
+        return ToolReturnPart(tool_name=tool, content=ends.failed[call_id], tool_call_id=call_id, outcome="failed")
+    if call_id in ends.begun:
+        return outcomes.interrupted(tool, call_id, outcomes.CANCELED)
+    was_left = run.book.was_in_flight(call_id)
+    return outcomes.interrupted(tool, call_id, outcomes.MAY_HAVE_RUN if was_left else outcomes.NOT_RUN)
 
 
 def _says_something(part: Any) -> bool:

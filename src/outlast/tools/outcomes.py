@@ -24,15 +24,10 @@ from outlast.tools.redact import Secrets, error_chain
 
 log = structlog.get_logger("outlast.calls")
 
-PASSED_ON = (
-    ToolRetryError,
-    ToolFailedError,
-    ToolFailed,
-    ModelRetry,
-    CallDeferred,
-    ApprovalRequired,
-    SkipToolExecution,
-)
+FAILURES = (ToolRetryError, ToolFailedError, ToolFailed, ModelRetry)
+"""What tells the model that a call failed, and why."""
+
+PASSED_ON = (*FAILURES, CallDeferred, ApprovalRequired, SkipToolExecution)
 """What pydantic-ai itself turns into an answer for the model."""
 
 DEPTH = 190
@@ -42,6 +37,7 @@ MAY_HAVE_RUN = (
     "This call was running when its process ended. It may or may not have taken effect, and it was not run "
     "again. Check before you repeat it."
 )
+NOT_RUN = "The turn ended before this call began. It was not run."
 CANCELED = "This call was cancelled before it finished. Some of its effects may have happened."
 NEVER_CONFIRMED = (
     "The turn was stopped while this call ran. It was asked to cancel and has not confirmed: it may still "
