@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import is_dataclass
 from enum import Enum
 from types import ModuleType
-from typing import Any
+from typing import Any, is_typeddict
 
 from pydantic_ai.models import Model
 
@@ -26,6 +26,7 @@ from outlast.owners.spending import UsageReport
 from outlast.paging import Page
 from outlast.sessions.directory import Sessions
 from outlast.sessions.history import StoredMessage
+from outlast.sessions.sending import SendOptions
 from outlast.store.inputs import Input
 from outlast.store.keys import Key
 from outlast.store.spending import Spent
@@ -33,6 +34,7 @@ from outlast.store.tasks import Task
 
 MET_ON_THE_WAY = (
     Sessions,
+    SendOptions,
     EventStream,
     CallOutcome,
     Usage,
@@ -46,7 +48,7 @@ MET_ON_THE_WAY = (
     UsageReport,
     Spent,
 )
-"""Not imported by name: they are what public things return."""
+"""Not imported by name: they are what public things return or take."""
 
 OF_A_CLIENT = (
     client_sessions.Sessions,
@@ -71,7 +73,7 @@ def python_page() -> str:
         "## `outlast`",
         *_entries(outlast),
         "## What these give you",
-        "You do not import these: methods above return them.",
+        "You do not import these: methods above return or take them.",
         *(_class(each.__name__, each) for each in MET_ON_THE_WAY),
         "## What a client gives you",
         "`Client` has the library's nouns over HTTP; what else it returns is what the server answers, with types.",
@@ -119,8 +121,8 @@ def _class(name: str, value: type[Any]) -> str:
 
 
 def _fields(value: type[Any], node: ast.ClassDef) -> Iterator[str]:
-    """What a dataclass or an enum holds; the fields of settings have a page of their own."""
-    if is_dataclass(value):
+    """What a dataclass, an enum or a set of options holds; the fields of settings have a page of their own."""
+    if is_dataclass(value) or is_typeddict(value):
         yield from (ast.unparse(each) for each in node.body if isinstance(each, ast.AnnAssign))
     elif issubclass(value, Enum):
         yield from (ast.unparse(each) for each in node.body if isinstance(each, ast.Assign))

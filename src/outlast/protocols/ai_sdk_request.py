@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from outlast.errors import InvalidInput
 from outlast.sessions.attachments import Attachment, check_characters
-from outlast.sessions.session import WhenBusy
+from outlast.sessions.sending import WhenBusy
 
 MAX_ID = 200
 

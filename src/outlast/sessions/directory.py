@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, Unpack
 
 from pydantic_ai.messages import ModelMessage
 
 from outlast import ids, paging
-from outlast.errors import InvalidInput, NotFound
+from outlast.errors import InvalidInput
 from outlast.ids import OwnerId, SessionId
 from outlast.paging import Page
-from outlast.sessions import creation, delete, export, profile
-from outlast.sessions.attachments import Attachment, Context, check_characters
+from outlast.sessions import creation, delete, export, profile, reading
+from outlast.sessions.attachments import check_characters
 from outlast.sessions.creation import Key, NewSession
 from outlast.sessions.fork import copied_results, messages_up_to
 from outlast.sessions.history import closed, encode
 from outlast.sessions.profile import Profile
-from outlast.sessions.sending import WhenBusy, send
+from outlast.sessions.sending import SendOptions, send
 from outlast.sessions.services import Services
 from outlast.sessions.session import Session
 from outlast.sessions.turn_handle import Sent
@@ -65,36 +66,12 @@ class Sessions:
         return await self._make(new, closed(history, MAY_HAVE_RUN), key)
 
     async def get(self, session_id: SessionId | str) -> Session:
-        row = await self._services.database.read(
-            lambda connection: sessions.get(connection, SessionId(session_id), self._owner_id), is_single=True
-        )
-        if row is None:
-            raise NotFound("There is no such session.", id=session_id)
-        return Session(self._services, row)
+        look = partial(reading.there, session_id=SessionId(session_id), owner_id=self._owner_id)
+        return Session(self._services, await self._services.database.read(look, is_single=True))
 
-    async def send(
-        self,
-        session_id: SessionId | str,
-        text: str,
-        *,
-        when_busy: WhenBusy = "steer",
-        context: Context | None = None,
-        files: Sequence[Attachment] = (),
-        model: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Sent:
+    async def send(self, session_id: SessionId | str, text: str, **options: Unpack[SendOptions]) -> Sent:
         """As `Session.send`, for whoever has only its id: without files, nothing is looked at before it is accepted."""
-        return await send(
-            self._services,
-            SessionId(session_id),
-            text,
-            owner_id=self._owner_id,
-            when_busy=when_busy,
-            context=context,
-            files=files,
-            model=model,
-            idempotency_key=idempotency_key,
-        )
+        return await send(self._services, SessionId(session_id), text, owner_id=self._owner_id, **options)
 
     async def list(
         self,

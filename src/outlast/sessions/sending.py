@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, TypedDict
 
 from outlast import trace
 from outlast.errors import InvalidInput, NotFound
@@ -16,6 +16,16 @@ from outlast.store.inputs import Mode
 from outlast.store.unit import Unit
 
 WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
+
+
+class SendOptions(TypedDict, total=False):
+    """What may go with a message. To a session at work it steers, unless `when_busy` says otherwise."""
+
+    when_busy: WhenBusy
+    context: Context | None
+    files: Sequence[Attachment]
+    model: str | None
+    idempotency_key: str | None
 
 
 async def send(

@@ -1,10 +1,10 @@
 """A session as a program holds it: a handle on what is stored, valid across restarts."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, Unpack
 
 import sqlalchemy as sa
 from pydantic_ai.messages import ModelMessage
@@ -18,11 +18,10 @@ from outlast.events.stream import EventStream
 from outlast.ids import InputId, TurnId
 from outlast.paging import Page
 from outlast.sessions import export, history, inbox, profile, reading, settlement, turn
-from outlast.sessions.attachments import Attachment, Context
 from outlast.sessions.history import StoredMessage
 from outlast.sessions.profile import Profile
 from outlast.sessions.regenerate import regenerate
-from outlast.sessions.sending import WhenBusy, send
+from outlast.sessions.sending import SendOptions, send
 from outlast.sessions.services import Services
 from outlast.sessions.turn_handle import Sent, Turn, seconds_left
 from outlast.store import inputs, messages, tasks, turns
@@ -125,30 +124,11 @@ class Session:
         )
         return await self.refresh()
 
-    async def send(
-        self,
-        text: str,
-        *,
-        when_busy: WhenBusy = "steer",
-        context: Context | None = None,
-        files: Sequence[Attachment] = (),
-        model: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Sent:
+    async def send(self, text: str, **options: Unpack[SendOptions]) -> Sent:
         """Accept a message. Returns when it is committed; the answer comes with `Sent.outcome()`."""
-        return await send(
-            self._services,
-            self.id,
-            text,
-            owner_id=self.owner_id,
-            when_busy=when_busy,
-            context=context,
-            files=files,
-            model=model,
-            idempotency_key=idempotency_key,
-        )
+        return await send(self._services, self.id, text, owner_id=self.owner_id, **options)
 
-    async def ask(self, text: str, *, wait: float | None = None, **options: Any) -> Outcome:
+    async def ask(self, text: str, *, wait: float | None = None, **options: Unpack[SendOptions]) -> Outcome:
         """Send, wait until the session has settled, at most `wait` seconds in all; the outcome of its last turn."""
         until = None if wait is None else monotonic() + wait
         sent = await self.send(text, **options)
