@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from chaos.words import plans_in
 
 Row = dict[str, Any]
 
+_WAKES_WITHIN_US = 5_000
 TERMINAL = frozenset({"turn.completed", "turn.failed", "turn.stopped"})
 
 
@@ -65,6 +66,18 @@ class Evidence:
     """When each worker was surely gone, in microseconds of the wall clock."""
     outages: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """From when to when somebody could not hear that a cancel was asked for."""
+    freezes: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict[int, list[tuple[int, int]]])
+    """From when to when processes stood still."""
+
+    def woke_in(self, entry: Entry, ended_us: int) -> bool:
+        """Whether a call ended for the others while its process stood still just before the call's own first step.
+
+        Then it goes on with that step when it wakes: after its last check, in the gap that nobody can close.
+        """
+        return any(
+            from_us <= ended_us <= to_us and entry.at_us <= to_us + _WAKES_WITHIN_US
+            for from_us, to_us in self.freezes.get(entry.worker, ())
+        )
 
     def entries(self) -> dict[str, list[Entry]]:
         """The ledger by call."""

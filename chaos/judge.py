@@ -6,7 +6,7 @@ Run as `python -m chaos.judge FOLDER`; prints as JSON the faults it found, and h
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def judge(found: Evidence) -> Iterator[Fault]:
     for session_id, session in found.sessions.items():
         checks = (
             _inputs(session),
-            _calls(session, entries),
+            _calls(session, entries, found.woke_in),
             tellings.task_faults(session, entries, found.outages),
             tellings.unknown_faults(session, entries, found.deaths),
             _turns(session),
@@ -100,7 +100,9 @@ def _inputs(session: SessionRows) -> Iterator[tuple[str, str]]:
             yield "untold", f"{row['id']} has {delivered[row['id']]} delivery events"
 
 
-def _calls(session: SessionRows, entries: dict[str, list[Entry]]) -> Iterator[tuple[str, str]]:
+def _calls(
+    session: SessionRows, entries: dict[str, list[Entry]], woke_in: Callable[[Entry, int], bool]
+) -> Iterator[tuple[str, str]]:
     """Each call has one answer, and it is true."""
     returns: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for part in session.parts("tool-return"):
@@ -116,9 +118,25 @@ def _calls(session: SessionRows, entries: dict[str, list[Entry]]) -> Iterator[tu
         if len(returns[call_id]) != 1 or counts[call_id] != 1:
             yield "untold", f"{call_id} has {len(returns[call_id])} answers and {counts[call_id]} ends"
             continue
-        yield from _call(call_id, returns[call_id][0], ends[call_id], entries.get(call_id, []))
+        end, lines = ends[call_id], entries.get(call_id, [])
+        yield from _call(call_id, returns[call_id][0], end, lines)
+        for what in _late(end, lines, woke_in):
+            yield "repeated", what
     for call_id in returns.keys() - asked.keys():
         yield "untold", f"{call_id} was answered and never asked for"
+
+
+def _is_parked(part: dict[str, Any]) -> bool:
+    return part["tool_name"] in OUTLASTS_ITS_BUDGET and "'type': 'background'" in str(part.get("content"))
+
+
+def _late(end: LogEvent, lines: Sequence[Entry], woke_in: Callable[[Entry, int], bool]) -> Iterator[str]:
+    """Effects that came after the call's end was committed; not of one that became a task, which goes on."""
+    part, begun = end.data["part"], [line for line in lines if line.phase == "before"]
+    late = [] if _is_parked(part) else [line for line in begun if line.at_us > end.at_us]
+    is_unknown = tellings.UNKNOWN in str(part.get("content"))
+    if late and not (is_unknown and len(begun) == 1 and woke_in(late[0], end.at_us)):
+        yield f"{end.data['call_id']} ran after its end was committed"
 
 
 def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Entry]) -> Iterator[tuple[str, str]]:
@@ -129,9 +147,7 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
         yield "repeated", f"{call_id} had several idempotency keys"
     if part["tool_name"] not in MAY_RUN_AGAIN and len(before) > 1:
         yield "repeated", f"{call_id} ran {len(before)} times"
-    is_parked = part["tool_name"] in OUTLASTS_ITS_BUDGET and "'type': 'background'" in str(content)
-    if not is_parked and any(line.at_us > end.at_us for line in before):
-        yield "repeated", f"{call_id} ran again after its end was committed"
+    is_parked = _is_parked(part)
     if end.data["outcome"] != outcome or end.data["part"]["content"] != content:
         yield "untold", f"{call_id} ended as {end.data} and was told as {outcome}: {content}"
     match outcome:
@@ -226,6 +242,7 @@ def _readers(found: Evidence) -> Iterator[Fault]:
 def seen(found: Evidence) -> Counter[str]:
     """How much there was to judge: a round without any of it would prove nothing."""
     counts: Counter[str] = Counter()
+    entries = found.entries()
     for session in found.sessions.values():
         calls = [event for event in session.events if event.type == "call.ended"]
         counts["inputs"] += len(session.inputs)
@@ -238,6 +255,11 @@ def seen(found: Evidence) -> Counter[str]:
         counts["effects told as unknown"] += sum(
             tellings.UNKNOWN in said
             for said in (*(str(row["error"]) for row in session.tasks), *(json.dumps(each.data) for each in calls))
+        )
+        counts["calls begun in the instant of a freeze"] += sum(
+            line.phase == "before" and line.at_us > end.at_us and found.woke_in(line, end.at_us)
+            for end in calls
+            for line in entries.get(end.data["call_id"], [])
         )
     counts["readers"] = len(found.readers)
     return counts

@@ -185,6 +185,7 @@ def verdict(folder: Path) -> dict[str, Any]:
     known = lives(folder)
     outages = _lines(folder / "outages.jsonl")
     found.outages = [(line["from_us"], line["to_us"]) for line in outages]
+    found.freezes = known.freezes
     found.readers = _whole(found.readers)
     # A process that was frozen may have lost what it ran long before it died.
     found.deaths = {process: at_us for process, at_us in found.deaths.items() if process not in known.freezes}

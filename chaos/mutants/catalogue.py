@@ -80,9 +80,9 @@ FINISHED_MEANS_NEVER_REDONE = (
         "a worker that was frozen starts its tools without asking whether they are still its own",
         (
             Edit(
-                "src/outlast/calls/hook.py",
-                "        await confirm()\n",
-                "",
+                "src/outlast/calls/confirmed.py",
+                "            await call.confirm()\n",
+                "            pass\n",
             ),
         ),
         Test(

@@ -154,6 +154,24 @@ def test_sound_evidence_has_no_faults() -> None:
     assert seen(sound())["effects told as unknown"] == 2
 
 
+@pytest.mark.parametrize(
+    ("froze", "is_fault"),
+    [
+        pytest.param((390, 5_000_000), False, id="just before its first step"),
+        pytest.param((390, DEATH + 10), True, id="and had woken when the call was given up"),
+        pytest.param((DEATH + 35, 5_000_000), True, id="only after the call was given up"),
+    ],
+)
+def test_a_call_may_begin_late_only_when_its_process_stood_still(froze: tuple[int, int], is_fault: bool) -> None:
+    """P2, P5: told as unknown, and run once, by a process that froze between its last check and the tool."""
+    found = sound()
+    found.freezes = {1: [froze]}
+    found.deaths = {}
+    found.ledger[-1] = Entry("m1.2.0", "c", "slow", "before", 1, 5_000_100)
+    assert [fault.kind for fault in judge(found)] == (["repeated"] if is_fault else [])
+    assert seen(found)["calls begun in the instant of a freeze"] == (0 if is_fault else 1)
+
+
 def _wake_although_told(found: Evidence) -> None:
     session = found.sessions["s"]
     session.inputs[1] |= {"state": "delivered", "message": 8}

@@ -152,7 +152,7 @@ async def test_a_worker_that_was_frozen_is_refused_and_begins_anew(
     assert (await (await session.send("hello")).outcome(wait=30)).text == "Heard."
 
 
-@pytest.mark.parametrize(("place", "tool"), [("start", "survey"), ("thread", "dig")])
+@pytest.mark.parametrize(("place", "tool"), [("start", "survey"), ("hook", "survey"), ("thread", "dig")])
 async def test_a_worker_that_froze_before_its_tools_does_not_start_them_after_others_told_of_them(
     workers: Workers, outlast: Outlast[Any, Any], place: str, tool: str
 ) -> None:

@@ -13,8 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai import Agent, Tool
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+from pydantic_ai import Agent, RunContext, Tool, ToolDefinition
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
 from outlast import Outlast, Settings, hints
 from outlast.calls import hook
@@ -24,6 +25,7 @@ from outlast.testing import ScriptedModel, call, text
 from outlast.testing.step import Step
 
 STEPS = 10
+CAPABILITIES: list[AbstractCapability[Any]] = []
 FOLDER = Path(os.environ.get("OUTLAST_TEST_FOLDER", "."))
 
 
@@ -119,7 +121,9 @@ def make(database: str, **settings: Any) -> Outlast[Any, Any]:
         **settings,
     }
     return Outlast(
-        Agent(ScriptedModel(reply), tools=tools, name="shared"), database=database, settings=Settings(**chosen)
+        Agent(ScriptedModel(reply), tools=tools, name="shared", capabilities=CAPABILITIES),
+        database=database,
+        settings=Settings(**chosen),
     )
 
 
@@ -135,7 +139,7 @@ def freeze_once(place: str) -> None:
         return await begin_anew(self, connection)
 
     presence.Presence._begin_anew = late  # pyright: ignore[reportPrivateUsage]
-    {"start": _freeze_before_start, "thread": _freeze_before_thread}[place]()
+    {"start": _freeze_before_start, "hook": _freeze_in_hook, "thread": _freeze_before_thread}[place]()
 
 
 def _freeze(place: str) -> None:
@@ -152,6 +156,22 @@ def _freeze_before_start() -> None:
         return start(running, handler, args)
 
     hook.start = late
+
+
+class _FreezesInHook(AbstractCapability[Any]):
+    """A capability of the agent that does something of its own before a tool runs."""
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any
+    ) -> Any:
+        if self in CAPABILITIES:
+            CAPABILITIES.remove(self)
+            _freeze("hook")
+        return args
+
+
+def _freeze_in_hook() -> None:
+    CAPABILITIES.append(_FreezesInHook())
 
 
 def _freeze_before_thread() -> None:

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext
 from pydantic_ai.exceptions import ToolFailed, UserError
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from outlast.calls.call import RunningCall, current_call
+from outlast.calls.confirmed import ConfirmedToolset
 from outlast.ids import TaskId
 
 LONGEST_WAIT = 300
@@ -40,7 +41,7 @@ class Desk(Protocol):
 
 
 @dataclass
-class WithControlTools(WrapperToolset[Any]):
+class WithControlTools(ConfirmedToolset):
     """The agent's tools and the control tools.
 
     Not two toolsets side by side: pydantic-ai would ask both anew in asyncio tasks of their own before every
@@ -60,8 +61,9 @@ class WithControlTools(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        toolset = self.control if name in NAMES else self.wrapped
-        return await toolset.call_tool(name, tool_args, ctx, tool)
+        if name in NAMES:
+            return await self.control.call_tool(name, tool_args, ctx, tool)
+        return await super().call_tool(name, tool_args, ctx, tool)
 
 
 class ControlToolset(FunctionToolset[Any]):

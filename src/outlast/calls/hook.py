@@ -245,23 +245,11 @@ def start(running: RunningCall, handler: Callable[[Any], Any], args: Any) -> asy
     """Run a tool so that its code finds the call it belongs to."""
     token = current_call.set(running)
     try:
-        run = trace.traced(running.tool, running.call_id, _confirmed(running, handler))
+        run = trace.traced(running.tool, running.call_id, handler)
         running.inner = asyncio.create_task(run(args), name=f"call {running.tool} {running.call_id}")
     finally:
         current_call.reset(token)
     return running.inner
-
-
-def _confirmed(running: RunningCall, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    confirm = running.confirm
-    if confirm is None:
-        return handler
-
-    async def run(args: Any) -> Any:
-        await confirm()
-        return await handler(args)
-
-    return run
 
 
 async def _to_its_end(work: Coroutine[Any, Any, T], name: str, patience: timedelta) -> T:

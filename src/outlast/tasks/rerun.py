@@ -8,9 +8,11 @@ from pydantic_ai import Agent, RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.toolsets import AbstractToolset
 
 from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
+from outlast.calls.confirmed import ConfirmedToolset
 from outlast.calls.hook import start
 from outlast.sessions.lease import DepsLease
 from outlast.sessions.turn_calls import CallShop, bind_channel
@@ -29,6 +31,9 @@ class _Capture(AbstractCapability[Any]):
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return ConfirmedToolset(toolset)
 
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any

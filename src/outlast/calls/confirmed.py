@@ -1,0 +1,26 @@
+"""The last moment before a tool's code: is the call still this worker's?"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
+
+from outlast.calls.call import current_call
+
+
+@dataclass
+class ConfirmedToolset(WrapperToolset[Any]):
+    """Around all of an agent's tools, inside of its capabilities: after it asks, only the tool itself runs.
+
+    A process that froze in between starts the tool when it wakes, whatever became of the call meanwhile; nobody can
+    close that gap, but it lasts microseconds.
+    """
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        call = current_call.get()
+        if call is not None and call.confirm is not None:
+            await call.confirm()
+        return await self.wrapped.call_tool(name, tool_args, ctx, tool)
