@@ -14,6 +14,7 @@ from outlast import Event, hints
 from outlast.client import connection
 from outlast.client.streams import EventStream, Fed
 from outlast.errors import NotFound, StoreUnavailable, Unreachable
+from outlast.events.news import News
 from outlast.testing import call, gate, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, events_of, scripted
@@ -96,6 +97,10 @@ async def test_a_server_that_takes_a_stream_and_never_answers_is_left(monkeypatc
                 await anext(found.follow("/v1/events", position=lambda: None))
         await found.close()
     assert asked > 1
+
+
+def _nothing(rows: object) -> list[News]:
+    return []
 
 
 @pytest.mark.parametrize("kind", ["log", "feed"])

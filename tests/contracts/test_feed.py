@@ -34,8 +34,8 @@ class Remembered(LocalSignals):
         super().__init__()
         self.held: WeakSet[Subscription] = WeakSet()
 
-    def subscribe(self, *topics: str) -> Subscription:
-        made = super().subscribe(*topics)
+    def subscribe(self, *topics: str, with_news: bool = False) -> Subscription:
+        made = super().subscribe(*topics, with_news=with_news)
         self.held.add(made)
         return made
 

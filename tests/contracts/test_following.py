@@ -15,6 +15,7 @@ from outlast.ids import SessionId, TurnId
 from outlast.store import events
 from outlast.store.database import Database
 from outlast.store.unit import Committed, SilentOutbox
+from tests.support.commits import let_run
 from tests.support.store import append, new_session, note
 
 TURN = TurnId("trn_1")
@@ -29,7 +30,7 @@ class Signalling(SilentOutbox):
 
     def deliver(self, committed: Committed) -> None:
         if not self.is_silent:
-            self.signals.publish({log_topic(event.session_id) for event in committed.events})
+            self.signals.publish({log_topic(event.session_id) for event in committed.events}, committed.news)
 
 
 class Log:
@@ -101,6 +102,37 @@ async def test_a_lost_signal_costs_time_only(log: Log) -> None:
             assert [event.number for event in await waiting] == [2]
 
 
+async def test_a_reader_that_has_caught_up_takes_what_the_signal_brings(log: Log) -> None:
+    """E1, P4: the same events that a replay gives, without a look at the database."""
+    data = {"text": 'high \N{WATER WAVE} "2.4 m"', "numbers": (1, 2), "none": None}
+    await append(log.database, log.session_id, note("one"))
+    async with log.stream() as stream:
+        await anext(stream)
+        waiting = asyncio.create_task(take(stream, 2))
+        await let_run()
+        reads = log.reads
+        await append(log.database, log.session_id, Draft(EventType.PART_DELTA, data, TURN), note("three"))
+        live = await waiting
+        assert log.reads == reads
+    async with log.stream(after=1, is_following=False) as replay:
+        assert [event async for event in replay] == live
+
+
+async def test_a_reader_that_missed_a_signal_looks(log: Log) -> None:
+    """P4: what the next one brings does not begin where it stands."""
+    async with log.stream() as stream:
+        await append(log.database, log.session_id, note("one"))
+        await anext(stream)
+        waiting = asyncio.create_task(take(stream, 2))
+        await let_run()
+        log.outbox.is_silent = True
+        await append(log.database, log.session_id, note("two"))
+        log.outbox.is_silent = False
+        await append(log.database, log.session_id, note("three"))
+        async with asyncio.timeout(1):
+            assert [event.number for event in await waiting] == [2, 3]
+
+
 async def test_a_following_reader_sees_text_once_while_it_is_folded(log: Log) -> None:
     """P4: folding runs between any two reads of a reader in the middle of the text."""
     words = [f"{n} " for n in range(300)]
@@ -157,8 +189,10 @@ async def test_a_position_that_is_trimmed_away_while_following_is_told(log: Log)
     await append(log.database, log.session_id, *(note(n) for n in range(20)))
     async with log.stream() as stream:
         await take(stream, 20)
+        log.outbox.is_silent = True
         await append(log.database, log.session_id, *(note(n) for n in range(20)))
         await log.database.transaction(lambda unit: events.trim(unit, log.session_id, before=31), name="trim")
+        log.outbox.signals.recheck()
         expired = await anext(stream)
         assert (expired.type, expired.data["first"]) == ("stream.expired", 31)
         assert [event.number for event in await take(stream, 10)] == list(range(31, 41))

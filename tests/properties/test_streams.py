@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 
 from outlast.events.event import Draft, Event
 from outlast.events.fold import cut, fold
+from outlast.events.news import News
 from outlast.events.outcome import fold_outcome
-from outlast.events.signals import LocalSignals
+from outlast.events.signals import LocalSignals, log_topic
 from outlast.events.stream import EventStream, Page
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
 from outlast.store import events
 from outlast.store.database import Database
 from outlast.store.unit import Unit
+from tests.support.commits import let_run
 from tests.support.store import append, new_session, note, opened
 
 TURN = TurnId("trn_1")
@@ -201,3 +203,53 @@ def test_a_cut_of_a_fold_is_exactly_the_suffix(log: list[Event]) -> None:
 def test_the_outcome_of_a_folded_log_is_the_same(log: list[Event]) -> None:
     """D7: one fold of the log, whether its text was folded or not."""
     assert fold_outcome(TURN, folded(log)) == fold_outcome(TURN, log)
+
+
+SIGNALS = st.lists(st.sampled_from(["brings", "brings", "brings", "hints", "lost", "late", "twice"]), max_size=30)
+
+
+@settings(deadline=None, max_examples=200, database=None)
+@given(signals=SIGNALS, sizes=st.lists(st.integers(1, 4), min_size=30, max_size=30), page=st.integers(1, 5))
+def test_a_follower_has_every_event_once_whatever_becomes_of_the_signals(
+    signals: list[str], sizes: list[int], page: int
+) -> None:
+    """P4: signals that bring events along may be lost, late or doubled, and others bring nothing."""
+    asyncio.run(_follow(signals, sizes, page))
+
+
+async def _follow(kinds: list[str], sizes: list[int], page: int) -> None:
+    log: list[Event] = []
+    session_id, signals = SessionId("ses_1"), LocalSignals()
+    topic = log_topic(session_id)
+
+    async def read(session_id: SessionId, after: int, limit: int) -> Page | None:
+        found = [event for event in log if (event.number or 0) > after][:page]
+        return Page(found, 1, len(log))
+
+    seen: list[int | None] = []
+
+    async def follow(stream: EventStream) -> None:
+        async for event in stream:
+            seen.append(event.number)
+
+    late: list[News] = []
+    async with EventStream(read, signals, session_id) as stream:
+        following = asyncio.create_task(follow(stream))
+        for kind, size in zip(kinds, sizes, strict=False):
+            lines = [(len(log) + n, "note", 0, None, None, "{}") for n in range(1, size + 1)]
+            news = News(session_id, len(log), lines)
+            log += news.events
+            if kind == "late":
+                late.append(news)
+            elif kind != "lost":
+                for _ in range(2 if kind == "twice" else 1):
+                    signals.publish([topic], [news] if kind != "hints" else [])
+                for each in late:
+                    signals.publish([topic], [each])
+                late.clear()
+            await let_run()
+        signals.publish([topic])
+        await let_run()
+        following.cancel()
+        await asyncio.wait({following})
+    assert seen == list(range(1, len(log) + 1))

@@ -1,7 +1,7 @@
 """Signals between processes: LISTEN and NOTIFY on one connection, beside the pool."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -11,6 +11,7 @@ import structlog
 from pydantic_core import from_json, to_json
 
 from outlast.clock import monotonic
+from outlast.events.news import News
 from outlast.events.signals import LocalSignals
 from outlast.store.connection import connect
 from outlast.store.postgres import FOREIGN, unavailable
@@ -29,6 +30,7 @@ _MANY = 10_000
 class PostgresSignals(LocalSignals):
     """This process hears its own signals at once, the others a few milliseconds later.
 
+    To the others go names alone: whoever may connect to the database may listen, and need not be one who may read it.
     They are sent after the commit and outside of it: commits that notify wait for each other. A commit that brings
     work notifies in any case, and takes its signals along. Whatever was missed while the connection was away is made
     good by a look at everything.
@@ -57,9 +59,9 @@ class PostgresSignals(LocalSignals):
         if self._living is not None:
             await asyncio.wait({self._living})
 
-    def publish(self, topics: Iterable[str]) -> None:
+    def publish(self, topics: Iterable[str], news: Sequence[News] = ()) -> None:
         topics = tuple(topics)
-        self.announce(topics)
+        self.announce(topics, news)
         self._pending.update(topics)
         if self._pending:
             self._has_more.set()

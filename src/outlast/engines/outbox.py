@@ -35,10 +35,8 @@ class EngineOutbox:
             unit.committed.is_told = True
 
     def deliver(self, committed: Committed) -> None:
-        if committed.is_told:
-            self.signals.announce(committed.topics)
-        else:
-            self.signals.publish(committed.topics)
+        say = self.signals.announce if committed.is_told else self.signals.publish
+        say(committed.topics, committed.news)
         if committed.work and self.engine is not None:
             self.engine.notice(committed.work)
         for each in self.listeners if committed.events else ():

@@ -1,15 +1,18 @@
-"""Signals: hints to look. They carry no fact and may be lost; whoever waits looks again by itself."""
+"""Signals: hints to look. They may be lost; whoever waits looks again by itself. Some bring along what there is."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
 from weakref import ref
 
+from outlast.events.news import News
 from outlast.ids import InputId, OwnerId, SessionId, TaskId, TurnId
 
 RECHECK_SECONDS = 2.0
 """How long a waiter trusts silence before it looks again."""
+_MOST_LINES = 64
+"""What is kept for a slow reader; one that has more to read looks at the database."""
 
 
 def log_topic(session_id: SessionId) -> str:
@@ -41,13 +44,31 @@ def feed_topic(owner_id: OwnerId) -> str:
 
 
 class Subscription:
-    """Remembers that a signal came until it is waited for."""
+    """Remembers that a signal came until it is waited for, and what it brought until that is taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_news: bool = False) -> None:
         self._event = asyncio.Event()
+        self._with_news = with_news
+        self._news: list[News] = []
+        self._room = _MOST_LINES
 
-    def notify(self) -> None:
+    def notify(self, news: News | None = None) -> None:
+        if self._with_news:
+            self._keep(news)
         self._event.set()
+
+    def _keep(self, news: News | None) -> None:
+        """Until all is taken: once something is missing, what comes after it is of no use."""
+        self._room -= _MOST_LINES + 1 if news is None else len(news.lines)
+        if news is not None and self._room >= 0:
+            self._news.append(news)
+        else:
+            self._news.clear()
+
+    def take(self) -> Sequence[News]:
+        """All that came since the last time, in order. Empty: look at the database."""
+        news, self._news, self._room = self._news, [], _MOST_LINES
+        return news
 
     async def wait(self, seconds: float = RECHECK_SECONDS) -> None:
         """Until a signal comes or the time has passed: look again either way."""
@@ -58,7 +79,7 @@ class Subscription:
 
 
 class Signals(Protocol):
-    def subscribe(self, *topics: str) -> Subscription:
+    def subscribe(self, *topics: str, with_news: bool = False) -> Subscription:
         """Held by whoever waits: a subscription that nobody keeps is gone."""
         ...
 
@@ -66,7 +87,9 @@ class Signals(Protocol):
         """Call `look` at each signal; gives the way to end that."""
         ...
 
-    def publish(self, topics: Iterable[str]) -> None: ...
+    def publish(self, topics: Iterable[str], news: Sequence[News] = ()) -> None:
+        """`news` are of logs among the topics, for readers in this process."""
+        ...
 
 
 class LocalSignals:
@@ -76,8 +99,8 @@ class LocalSignals:
         self._by_topic: dict[str, set[ref[Subscription]]] = {}
         self._watchers: dict[str, set[Callable[[], None]]] = {}
 
-    def subscribe(self, *topics: str) -> Subscription:
-        subscription = Subscription()
+    def subscribe(self, *topics: str, with_news: bool = False) -> Subscription:
+        subscription = Subscription(with_news=with_news)
 
         def forget(gone: ref[Subscription]) -> None:
             for topic in topics:
@@ -102,22 +125,23 @@ class LocalSignals:
 
         return end
 
-    def publish(self, topics: Iterable[str]) -> None:
-        self.announce(topics)
+    def publish(self, topics: Iterable[str], news: Sequence[News] = ()) -> None:
+        self.announce(topics, news)
 
     def notice(self, topics: Iterable[str]) -> tuple[str, str] | None:
         """A channel, and what a commit can say there to tell other processes in place of `publish`."""
         return None
 
-    def announce(self, topics: Iterable[str]) -> None:
+    def announce(self, topics: Iterable[str], news: Sequence[News] = ()) -> None:
         """To whoever waits in this process."""
+        brought = {log_topic(each.session_id): each for each in news}
         for topic in topics:
             for look in tuple(self._watchers.get(topic, ())):
                 look()
             for each in tuple(self._by_topic.get(topic, ())):
                 subscription = each()
                 if subscription is not None:
-                    subscription.notify()
+                    subscription.notify(brought.get(topic))
 
     def recheck(self) -> None:
         """Signals may have been lost: everybody looks."""

@@ -1,6 +1,7 @@
 """A stream: replay from any position, then follow. Complete, in order, nothing twice, at any length.
 
-A reader pulls pages; nothing is queued for it, so a slow one costs nobody anything. One that falls far
+A reader pulls pages; little is queued for it, so a slow one costs nobody anything. One that has caught up takes what
+the signal of a commit brings along, if that begins where it stands. One that falls far
 behind while following is told so (`stream.lagged`) and goes on from the store; one that asks for what is
 no longer kept is told what is (`stream.expired`) and goes on from there. The last event of a session that is
 deleted is `session.deleted`: the stream ends after it.
@@ -15,6 +16,7 @@ from typing import Any, Protocol, Self
 
 from outlast.errors import NotFound
 from outlast.events.event import Event
+from outlast.events.news import News
 from outlast.events.signals import Signals, Subscription, log_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId
@@ -69,7 +71,9 @@ class EventStream:
         self._has_caught_up = False
         self._is_at_end = False
         self._is_done = False
-        self._subscription: Subscription | None = signals.subscribe(log_topic(session_id)) if is_following else None
+        self._subscription: Subscription | None = (
+            signals.subscribe(log_topic(session_id), with_news=True) if is_following else None
+        )
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -111,8 +115,11 @@ class EventStream:
         await self.aclose()
 
     async def _fill(self) -> None:
-        if self._is_at_end and self._subscription is not None:
-            await self._subscription.wait()
+        signals = self._subscription
+        if self._is_at_end and signals is not None:
+            await signals.wait()
+            if self._is_done or self._take(signals.take()):
+                return
             self._is_at_end = False  # a reader that asks again after a failed look must not wait for another signal
         page = await self._read(self._session_id, self.position, PAGE)
         if self._is_done:
@@ -137,6 +144,21 @@ class EventStream:
         self._has_caught_up = self._has_caught_up or self._is_at_end
         if self._is_at_end and self._subscription is None:
             self._is_done = True
+
+    def _take(self, brought: Sequence[News]) -> bool:
+        """Whether the signals brought all that follows this reader's position: then nothing needs to be read."""
+        found: list[Event] = []
+        position = self.position
+        for news in brought:
+            if news.after > position:
+                return False
+            if news.last > position:
+                found += [event for event in news.events if event.number is not None and event.number > position]
+                position = news.last
+        if position - self.position > self._max_lag:
+            return False
+        self._ready.extend(found)
+        return bool(brought)
 
     async def _say_expired(self, page: Page) -> None:
         snapshot = await self._snapshot() if self._snapshot is not None else {}

@@ -18,6 +18,7 @@ from sqlalchemy.dialects import postgresql
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
 from outlast.events.event import Draft, Event
+from outlast.events.news import News, news_of
 from outlast.events.signals import feed_topic, log_topic
 from outlast.events.types import FED
 from outlast.ids import SessionId, TaskId, TurnId
@@ -48,6 +49,8 @@ class Committed:
     events: list[Event] = field(default_factory=list[Event])
     work: list[Work] = field(default_factory=list[Work])
     signals: list[str] = field(default_factory=list[str])
+    rows: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    """The events as they were written."""
     is_told: bool = False
     """The commit itself told other processes to look."""
 
@@ -55,6 +58,10 @@ class Committed:
     def topics(self) -> list[str]:
         """Of all that may be looked at anew."""
         return list(dict.fromkeys([*(log_topic(event.session_id) for event in self.events), *self.signals]))
+
+    @property
+    def news(self) -> list[News]:
+        return news_of(self.rows)
 
 
 class Outbox(Protocol):
@@ -134,7 +141,6 @@ class Unit:
         self.committed = Committed()
         self._locked: dict[SessionId, LockedSession] = {}
         self._locked_owners: set[tuple[str, OwnerLock]] = set()
-        self._rows: list[tuple[Any, ...]] = []
         self._fed: list[tuple[Any, ...]] = []
         self._proof: Callable[[sa.Connection], bool] | None = None
 
@@ -257,7 +263,7 @@ class Unit:
         for draft in drafts:
             number += 1
             type_, data = draft.type.value, to_json(draft.data).decode()
-            self._rows.append((session_id, number, type_, self.now_us, draft.turn_id, draft.task_id, data))
+            self.committed.rows.append((session_id, number, type_, self.now_us, draft.turn_id, draft.task_id, data))
             if draft.type in FED:
                 self._fed.append((session.owner_id, session_id, number, type_, self.now_us))
             self.committed.events.append(
@@ -272,9 +278,9 @@ class Unit:
 
     def stands(self, connection: sa.Connection) -> bool:
         """Whether what this transaction wrote is there; True when nothing of it can be told from what others write."""
-        if not self._rows:
+        if not self.committed.rows:
             return self._proof is None or self._proof(connection)
-        session_id, number, _, at, *_ = self._rows[-1]
+        session_id, number, _, at, *_ = self.committed.rows[-1]
         return _WITNESS.first(connection, session_id=session_id, number=number, at=at) is not None
 
     def submit(self, work: Work) -> None:
@@ -291,7 +297,7 @@ class Unit:
             if session.changes:
                 values = {"updated_at": self.now_us, **session.changes}
                 self.write(_update_session(tuple(values)), key=session_id, **values)
-        if self._rows:
+        if self.committed.rows:
             self._write_events()
         if self._fed:
             self._feed()
@@ -307,10 +313,10 @@ class Unit:
 
     def _write_events(self) -> None:
         if self._is_far:
-            columns = tuple(list(column) for column in zip(*self._rows, strict=True))
+            columns = tuple(list(column) for column in zip(*self.committed.rows, strict=True))
             self._write_later(Write("events", _INSERT_MANY_EVENTS, columns, is_insert=True))
         else:
-            _INSERT_EVENTS.write(self._connection, self._rows)
+            _INSERT_EVENTS.write(self._connection, self.committed.rows)
 
     def _feed(self) -> None:
         """Last of all: an owner's feed is numbered in the order of commits, so others wait from here to the commit."""
