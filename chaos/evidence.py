@@ -15,7 +15,8 @@ from chaos.words import plans_in
 
 Row = dict[str, Any]
 
-_WAKES_WITHIN_US = 5_000
+_STOPS_WITHIN_US = 1_000_000
+_WAKES_WITHIN_US = 50_000
 TERMINAL = frozenset({"turn.completed", "turn.failed", "turn.stopped"})
 
 
@@ -70,12 +71,14 @@ class Evidence:
     """From when to when processes stood still."""
 
     def woke_in(self, entry: Entry, ended_us: int) -> bool:
-        """Whether a call ended for the others while its process stood still just before the call's own first step.
+        """Whether a call ended for the others while its process stood still between its last question and the tool.
 
-        Then it goes on with that step when it wakes: after its last check, in the gap that nobody can close.
+        Then it goes on with the tool when it wakes: in the gap that nobody can close.
         """
         return any(
-            from_us <= ended_us <= to_us and entry.at_us <= to_us + _WAKES_WITHIN_US
+            from_us <= ended_us <= to_us
+            and 0 < entry.asked_us <= from_us + _STOPS_WITHIN_US
+            and entry.at_us <= to_us + _WAKES_WITHIN_US
             for from_us, to_us in self.freezes.get(entry.worker, ())
         )
 

@@ -15,7 +15,6 @@ from chaos import evidence, streams, tellings
 from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
 from chaos.ledger import Entry
 from chaos.words import CHECK, MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, result_of, wake_of
-from outlast.tools.outcomes import NOT_RUN
 
 KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors")
 _UNEXPECTED = ("ended unexpectedly", "could not be brought to an end", "Traceback (most recent", "turn failed")
@@ -156,7 +155,7 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
         case "success":
             if not after or content != result_of(call_id):
                 yield "untold", f"{call_id} is told as done ({content}) and was not"
-        case "interrupted" if content == NOT_RUN:
+        case "interrupted" if str(content).endswith("It was not run."):
             if lines:
                 yield "untold", f"{call_id} is told as not run and began"
         case "interrupted":

@@ -6,6 +6,7 @@ It outlives its writer, so it says what really ran, whatever the database believ
 import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,7 +16,10 @@ Phase = Literal["before", "after"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`worker` counts the processes of a round; `at_us` is wall-clock time, as in the database."""
+    """`worker` counts the processes of a round; `at_us` is wall-clock time, as in the database.
+
+    `asked_us`: when the runtime had last asked whether the call is still its own, where that is written down.
+    """
 
     call_id: str
     key: str
@@ -23,13 +27,16 @@ class Entry:
     phase: Phase
     worker: int
     at_us: int
+    asked_us: int = 0
 
 
 class Ledger:
     """Written by every worker of a round; a line is whole or not there."""
 
-    def __init__(self, path: Path, worker: int) -> None:
+    def __init__(self, path: Path, worker: int, asked_us: Mapping[str, int] | None = None) -> None:
+        """`asked_us`: by call, when the runtime last asked whether it is still its own."""
         self._worker = worker
+        self._asked_us: Mapping[str, int] = asked_us if asked_us is not None else {}
         self._file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
 
     def write(self, call_id: str, key: str | None, tool: str, phase: Phase) -> None:
@@ -40,6 +47,7 @@ class Ledger:
             "phase": phase,
             "worker": self._worker,
             "at_us": time.time_ns() // 1_000,
+            "asked_us": self._asked_us.get(call_id, 0),
         }
         os.write(self._file, json.dumps(line).encode() + b"\n")
         os.fsync(self._file)

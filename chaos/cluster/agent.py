@@ -12,6 +12,7 @@ from chaos.plan import Moment
 from chaos.script import Effects, make_agent
 from chaos.worker import Room, settings
 from outlast import Outlast, Settings, ids
+from outlast.calls.call import RunningCall
 from outlast.ids import WorkerId
 
 STALL_SECONDS = 3.0
@@ -44,7 +45,7 @@ def _settings(folder: Path) -> Settings:
 
 
 def _agent(folder: Path, number: int) -> Agent[object, str]:
-    ledger = Ledger(folder / "ledger.jsonl", number)
+    ledger = Ledger(folder / "ledger.jsonl", number, _note_questions())
     agent = make_agent(ledger, _nowhere, talk=_TALK)
     effects = Effects(ledger, _nowhere)
 
@@ -56,6 +57,18 @@ def _agent(folder: Path, number: int) -> Agent[object, str]:
         return effects.finish(context)
 
     return agent
+
+
+def _note_questions() -> dict[str, int]:
+    """By call, when it was last asked whether it is still this worker's, and the answer was yes."""
+    ask, asked_us = RunningCall.ask, dict[str, int]()
+
+    async def noted(self: RunningCall) -> None:
+        await ask(self)
+        asked_us[self.call_id] = time.time_ns() // 1_000
+
+    RunningCall.ask = noted
+    return asked_us
 
 
 def _nowhere(place: str, moment: Moment) -> None:

@@ -15,12 +15,11 @@ from chaos import evidence
 from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
 from chaos.judge import KINDS, Fault, judge, seen
 from chaos.tellings import UNKNOWN
-from outlast.engines.presence import FROZEN_SECONDS, RENEW_SECONDS
 
 ALL_KINDS = (*KINDS, "false_takeovers")
-SILENCE_US = int((FROZEN_SECONDS - RENEW_SECONDS - 0.5) * 1_000_000)
-"""A worker that froze just before it would have said again that it lives was silent for so long already; under load
-it says so a bit later than it means to."""
+SILENCE_US = 8_500_000
+"""A worker may be taken for dead after ten seconds of silence. It says each second that it lives, under load a bit
+later than it means to: when it froze, it may have been silent for that long already."""
 HANGING_SECONDS = 40.0
 """A reader that hears of an event so late hung: longer than any freeze of the process it reads from."""
 GRACE_US = 900_000

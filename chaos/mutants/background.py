@@ -45,7 +45,7 @@ TOLD_ONCE = (
     Mutant(
         "P3",
         "what check_background told is told by a wake as well",
-        (Edit("src/outlast/sessions/call_log.py", "        if told:\n", "        if False:\n"),),
+        (Edit("src/outlast/sessions/call_log.py", "        if told and", "        if False and"),),
         Test(f"{_RACES}::test_what_check_background_told_is_not_told_by_a_wake"),
     ),
     Mutant(

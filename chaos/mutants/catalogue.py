@@ -69,8 +69,8 @@ FINISHED_MEANS_NEVER_REDONE = (
         (
             Edit(
                 "src/outlast/sessions/loop.py",
-                "        if history.calls_of(response):\n",
-                "        if False:\n",
+                "        calls = history.calls_of(response)\n",
+                "        calls: list[ToolCallPart] = []\n",
             ),
         ),
         Chaos("tool", finds="repeated", kills=10),
@@ -80,8 +80,8 @@ FINISHED_MEANS_NEVER_REDONE = (
         "a worker that was frozen starts its tools without asking whether they are still its own",
         (
             Edit(
-                "src/outlast/calls/confirmed.py",
-                "            await call.confirm()\n",
+                "src/outlast/calls/call.py",
+                "            await self.confirm()\n",
                 "            pass\n",
             ),
         ),
@@ -135,10 +135,10 @@ EVERY_END_IS_TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/store/unit.py",
-                "        if self._rows:\n",
-                '        self.late = [row for row in self._rows if row[2] == "turn.completed"]\n'
-                "        self._rows = [row for row in self._rows if row not in self.late]\n"
-                "        if self._rows:\n",
+                "        if self.committed.rows:\n            self._write",
+                '        self.late = [row for row in self.committed.rows if row[2] == "turn.completed"]\n'
+                "        self.committed.rows = [row for row in self.committed.rows if row not in self.late]\n"
+                "        if self.committed.rows:\n            self._write",
             ),
             Edit(
                 "src/outlast/store/sqlite.py",

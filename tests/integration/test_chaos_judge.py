@@ -155,19 +155,23 @@ def test_sound_evidence_has_no_faults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("froze", "is_fault"),
+    ("froze", "asked_us", "is_fault"),
     [
-        pytest.param((390, 5_000_000), False, id="just before its first step"),
-        pytest.param((390, DEATH + 10), True, id="and had woken when the call was given up"),
-        pytest.param((DEATH + 35, 5_000_000), True, id="only after the call was given up"),
+        pytest.param((390, 5_000_000), 380, False, id="after its last question"),
+        pytest.param((390, 5_000_000), 4_999_000, True, id="before a question that it asked too late"),
+        pytest.param((390, 5_000_000), 0, True, id="and never asked"),
+        pytest.param((390, DEATH + 10), 380, True, id="and had woken when the call was given up"),
+        pytest.param((DEATH + 35, 5_000_000), 380, True, id="only after the call was given up"),
     ],
 )
-def test_a_call_may_begin_late_only_when_its_process_stood_still(froze: tuple[int, int], is_fault: bool) -> None:
-    """P2, P5: told as unknown, and run once, by a process that froze between its last check and the tool."""
+def test_a_call_may_begin_late_only_when_its_process_stood_still(
+    froze: tuple[int, int], asked_us: int, is_fault: bool
+) -> None:
+    """P2, P5: told as unknown, and run once, by a process that froze between its last question and the tool."""
     found = sound()
     found.freezes = {1: [froze]}
     found.deaths = {}
-    found.ledger[-1] = Entry("m1.2.0", "c", "slow", "before", 1, 5_000_100)
+    found.ledger[-1] = Entry("m1.2.0", "c", "slow", "before", 1, 5_000_100, asked_us)
     assert [fault.kind for fault in judge(found)] == (["repeated"] if is_fault else [])
     assert seen(found)["calls begun in the instant of a freeze"] == (0 if is_fault else 1)
 

@@ -1,7 +1,7 @@
 """Server-sent events: frames from events, and the response that carries them.
 
-`id:` stands on every event of a log, never on what is said to one reader only. Nothing is queued for a reader:
-the next page is read when the last one has gone out, so a slow client costs its own connection and no more.
+`id:` stands on every event of a log, never on what is said to one reader only. Little is queued for a reader:
+the next page is read when the last one has gone out, so a slow client costs its own connection and hardly more.
 """
 
 from collections import OrderedDict

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from outlast.clock import monotonic
+from outlast.errors import AttemptLost
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.tools.redact import Secrets
 
@@ -28,7 +29,7 @@ class RunningCall:
     """One invocation in progress. `threads` are the thread jobs its tool started: a thread cannot be killed.
 
     `inner` is the coroutine that runs it; `own_thread` the job that is the tool itself, if it is a sync tool.
-    `confirm` is awaited right before the tool's code starts; it raises when the call was given to another.
+    `confirm` raises when the worker was taken for dead, and its calls were given to others.
     """
 
     session_id: SessionId
@@ -45,6 +46,18 @@ class RunningCall:
     inner: asyncio.Task[Any] | None = None
     told: list[TaskId] = field(default_factory=list[TaskId])
     """Tasks whose outcome this call's result hands to the model."""
+    is_lost: bool = False
+    """It was given to another worker, whatever code around it made of that."""
+
+    async def ask(self) -> None:
+        """Before its code starts, in the last moment: raises when it is no longer this worker's."""
+        if self.confirm is None:
+            return
+        try:
+            await self.confirm()
+        except AttemptLost:
+            self.is_lost = True
+            raise
 
     @property
     def idempotency_key(self) -> str:
@@ -110,13 +123,12 @@ class CallThreads(ThreadPoolExecutor):
 
 def _confirmed(call: RunningCall, tool: Callable[..., Any]) -> Callable[..., Any]:
     """A sync tool may have waited for its thread: it asks again, there, in the last moment."""
-    confirm = call.confirm
-    if confirm is None:
+    if call.confirm is None:
         return tool
     loop = asyncio.get_running_loop()
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        asyncio.run_coroutine_threadsafe(confirm(), loop).result()
+        asyncio.run_coroutine_threadsafe(call.ask(), loop).result()
         return tool(*args, **kwargs)
 
     return run

@@ -11,16 +11,16 @@ from outlast.calls.call import current_call
 
 @dataclass
 class ConfirmedToolset(WrapperToolset[Any]):
-    """Around all of an agent's tools, inside of its capabilities: after it asks, only the tool itself runs.
+    """Around all of an agent's tools, inside of what its capabilities do before and after them.
 
-    A process that froze in between starts the tool when it wakes, whatever became of the call meanwhile; nobody can
-    close that gap, but it lasts microseconds.
+    After it has asked, only the tool runs, and what the agent itself put around it. A process that freezes in between
+    starts the tool when it wakes, whatever became of the call meanwhile; nobody can close that gap.
     """
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         call = current_call.get()
-        if call is not None and call.confirm is not None:
-            await call.confirm()
+        if call is not None:
+            await call.ask()
         return await self.wrapped.call_tool(name, tool_args, ctx, tool)

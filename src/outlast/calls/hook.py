@@ -1,18 +1,18 @@
 """The per-run capability that sees every tool of an agent, unchanged, and gives each call its budget."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 from pydantic_ai import RunContext, ToolDefinition, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.output import OutputContext
+from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.toolsets import AbstractToolset
 
 from outlast import trace
@@ -23,10 +23,9 @@ from outlast.calls.control import WithControlTools
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.errors import AttemptLost, OutlastError
+from outlast.store.database import decided
 from outlast.tools import outcomes
 from outlast.tools.hints import UNSET, Hints, hints_of
-
-T = TypeVar("T")
 
 PUT_BACK = "(recorded)"
 """Stands for a result that is already known; the loop puts the recorded one in its place."""
@@ -74,11 +73,32 @@ class CallEnds:
     """What became of the calls of a run, by call id: a run that is cancelled tells of none of them itself."""
 
     begun: set[str] = field(default_factory=set[str])
+    elsewhere: set[str] = field(default_factory=set[str])
+    """Of those that have begun: output functions, and what another capability runs. Their ends are not known here."""
     finished: dict[str, Any] = field(default_factory=dict[str, Any])
     failed: dict[str, str] = field(default_factory=dict[str, str])
     parked: dict[str, Parked] = field(default_factory=dict[str, Parked])
     canceled: set[str] = field(default_factory=set[str])
     unconfirmed: dict[str, Unconfirmed] = field(default_factory=dict[str, Unconfirmed])
+
+    def begin_elsewhere(self, *call_ids: str) -> None:
+        self.begun.update(call_ids)
+        self.elsewhere.update(call_ids)
+
+    def go_on_from(self, earlier: "CallEnds") -> None:
+        """The run before this one in the same attempt: what has begun has begun."""
+        self.begun |= earlier.begun
+        self.elsewhere |= earlier.elsewhere
+
+    def expect(self, call_ids: Iterable[str]) -> None:
+        """The model asks for these: what became of earlier calls that had the same ids is told already."""
+        for call_id in call_ids:
+            for known in (self.finished, self.failed, self.parked):
+                known.pop(call_id, None)
+            for ids in (self.begun, self.elsewhere, self.canceled):
+                ids.discard(call_id)
+            if call_id in self.unconfirmed:  # it runs on, and is still to be watched
+                self.unconfirmed[f"{call_id} before"] = self.unconfirmed.pop(call_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +160,14 @@ class CallHook(AbstractCapability[Any]):
                 await self._cancel(running, inner)
             raise
 
+    async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
+        """Another capability may run them as it likes: nobody may say that they did not begin."""
+        self.ends.begin_elsewhere(*(call.tool_call_id for call in (*requests.calls, *requests.approvals)))
+
     async def before_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
         """An output function runs as a call of its own: once it has begun, nobody may say that it did not."""
         if output_context.tool_call is not None:
-            self.ends.begun.add(output_context.tool_call.tool_call_id)
+            self.ends.begin_elsewhere(output_context.tool_call.tool_call_id)
         return output
 
     async def _wait(self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints) -> Parked | None:
@@ -182,10 +206,12 @@ class CallHook(AbstractCapability[Any]):
                 self.keeper.hold(inner)
             return answer
 
-        return await _to_its_end(park(), f"park {running.tool} {running.call_id}", timedelta(days=1))
+        return await decided(park())
 
     async def _result(self, running: RunningCall, ended: "asyncio.Task[Any] | Future[Any]") -> Any:
         """What the model gets of a call that has ended; noted before it is told."""
+        if running.is_lost:
+            raise AttemptLost("The call was given to another worker.")
         try:
             value = await self._value(running, ended)
         except AttemptLost:
@@ -201,7 +227,7 @@ class CallHook(AbstractCapability[Any]):
         return value
 
     async def _value(self, running: RunningCall, ended: "asyncio.Task[Any] | Future[Any]") -> Any:
-        await self._close(running)
+        await _closed(running, self.policy.grace)
         if ended.cancelled():
             raise outcomes.internal_error(running.tool, asyncio.CancelledError(), running.secrets)
         return await self.host.view(running, outcomes.settle(running.tool, ended.result(), running.secrets))
@@ -223,16 +249,11 @@ class CallHook(AbstractCapability[Any]):
             return
         ended = really(running, inner)
         if had_ended or not (ended.cancelled() or ended.exception()):
-            with suppress(Exception):  # noted as its end, and the run that would be told is over
-                await _to_its_end(self._result(running, ended), f"end {running.call_id}", self.policy.grace)
+            # Noted as its end; the run that would be told is over. What takes too long is told as cancelled.
+            await _within(self._result(running, ended), f"end {running.call_id}", self.policy.grace)
         else:
             self.ends.canceled.add(running.call_id)
-            await self._close(running)
-
-    async def _close(self, running: RunningCall) -> None:
-        channel = running.channel
-        if isinstance(channel, CallChannel) and channel.is_used:
-            await _to_its_end(channel.close(), f"close {running.call_id}", self.policy.grace)
+            await _within(_close(running), f"close {running.call_id}", self.policy.grace)
 
 
 def really(call: RunningCall, inner: asyncio.Task[Any]) -> asyncio.Task[Any] | Future[Any]:
@@ -245,23 +266,48 @@ def start(running: RunningCall, handler: Callable[[Any], Any], args: Any) -> asy
     """Run a tool so that its code finds the call it belongs to."""
     token = current_call.set(running)
     try:
-        run = trace.traced(running.tool, running.call_id, handler)
+        run = trace.traced(running.tool, running.call_id, _asking(running, handler))
         running.inner = asyncio.create_task(run(args), name=f"call {running.tool} {running.call_id}")
     finally:
         current_call.reset(token)
     return running.inner
 
 
-async def _to_its_end(work: Coroutine[Any, Any, T], name: str, patience: timedelta) -> T:
-    """Await what should not be left half done: who cancels meanwhile gets their way after it, or after so long."""
+def _asking(running: RunningCall, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Also before what the agent's capabilities do around its tools."""
+    if running.confirm is None:
+        return handler
+
+    async def run(args: Any) -> Any:
+        await running.ask()
+        return await handler(args)
+
+    return run
+
+
+async def _close(running: RunningCall) -> None:
+    if isinstance(running.channel, CallChannel):
+        await running.channel.close()
+
+
+async def _closed(running: RunningCall, patience: timedelta) -> None:
+    """All that the call said is kept, also when this is cancelled meanwhile, if that does not take too long."""
+    if isinstance(running.channel, CallChannel) and running.channel.is_used:
+        closing = asyncio.create_task(_close(running), name=f"close {running.call_id}")
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await _bounded_wait({closing}, patience)
+            closing.cancel()
+            raise
+
+
+async def _within(work: Coroutine[Any, Any, object], name: str, patience: timedelta) -> None:
+    """To its end, whoever cancels meanwhile, if that does not take too long. Its errors are of no use to anybody."""
     task = asyncio.create_task(work, name=name)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await _bounded_wait({task}, patience)
-        task.cancel()
-        await _bounded_wait({task}, patience)
-        raise
+    await _bounded_wait({task}, patience)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _bounded_wait(waited: set[Any], limit: timedelta) -> None:

@@ -16,12 +16,12 @@ from outlast.calls.hook import Unconfirmed
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.signals import turn_topic
 from outlast.ids import TaskId
-from outlast.sessions import failure, turn
+from outlast.sessions import failure, history, turn
 from outlast.sessions.due import due_at_boundary
 from outlast.sessions.host import AgentHost, TurnContext
 from outlast.sessions.load import load
 from outlast.sessions.loop import HandOver, Step, TurnRun
-from outlast.sessions.settle import keep_partial, log_known_ends, settle
+from outlast.sessions.settle import carry_over, keep_partial, log_known_ends, settle
 from outlast.sessions.turn import Claim
 from outlast.sessions.turn_calls import bind_channel
 from outlast.sessions.turn_log import TurnLog
@@ -177,6 +177,8 @@ class Attempt:
                     raise
                 retries += 1
                 await run.drop_partial(_reason(exc), retry_in=wait)
+                if history.open_calls(run.messages):
+                    await carry_over(run)
                 await asyncio.sleep(wait)
                 waiting = await self._waiting()
                 continue

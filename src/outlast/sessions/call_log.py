@@ -28,7 +28,7 @@ class CallLog:
         await self.log.add_large(EventType.CALL_STARTED, data)
 
     async def ended(self, part: ToolReturnPart, content: Any = None, *, task_id: TaskId | None = None) -> None:
-        """The end of a call; wakes whose news its result carries are withdrawn in the same commit."""
+        """The end of a call; wakes whose news its result carries to the model are withdrawn in the same commit."""
         data: dict[str, Any] = {
             "call_id": part.tool_call_id,
             "tool": part.tool_name,
@@ -42,7 +42,7 @@ class CallLog:
         }
         await self.log.add_large(EventType.CALL_ENDED, data)
         told = self.calls.told(part.tool_call_id)
-        if told:
+        if told and part.outcome == "success":
             session_id = self.log.fence.session_id
             self.log.also(lambda unit: inputs.withdraw_wakes(unit, session_id, told))
 

@@ -103,7 +103,9 @@ class TurnRun:
         given, user_prompt, committed = self._feed(waiting)
         if given is None:
             return Step.NOTHING_TO_DO
-        self.hook = self._call_hook()
+        earlier, self.hook = self.hook, self._call_hook()
+        if earlier is not None:
+            self.hook.ends.go_on_from(earlier.ends)
         model_hook = ModelHook(
             self.policy.context_window,
             self.policy.compact_above,
@@ -278,7 +280,10 @@ class TurnRun:
         if self.response is not None:
             self.response.end_all()
         await self.keep(response)
-        if history.calls_of(response):
+        calls = history.calls_of(response)
+        if calls:
+            if self.hook is not None:
+                self.hook.ends.expect(call.tool_call_id for call in calls)
             await self.log.commit("journal", lambda unit: None)
             self.take_written()
 
@@ -312,8 +317,8 @@ class TurnRun:
         call_id = part.tool_call_id
         if self.book.is_answered(call_id) or self._is_uncertain(call_id):
             return
-        self.book.recorded[call_id] = Recorded(part, content)
         await self.log_end(part, content)
+        self.book.recorded[call_id] = Recorded(part, content)
 
     async def log_end(self, part: ToolReturnPart, content: Any = None) -> None:
         parked = self.hook.ends.parked.get(part.tool_call_id) if self.hook is not None else None

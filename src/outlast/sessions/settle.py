@@ -9,7 +9,7 @@ from outlast.calls.hook import CallEnds, Unconfirmed
 from outlast.ids import TaskId
 from outlast.sessions import history
 from outlast.sessions.loop import TurnRun
-from outlast.sessions.resume import returns_first
+from outlast.sessions.resume import Recorded, returns_first
 from outlast.tools import outcomes
 
 
@@ -70,7 +70,21 @@ async def log_known_ends(run: TurnRun) -> None:
     known = {*ends.finished, *ends.failed, *ends.parked, *(ends.canceled - repeatable)} - run.book.recorded.keys()
     for call in history.open_calls(run.messages):
         if call.tool_call_id in known:
-            await run.log_end(_answer(run, ends, call))
+            part = _answer(run, ends, call)
+            await run.log_end(part)
+            run.book.recorded[call.tool_call_id] = Recorded(part)
+
+
+async def carry_over(run: TurnRun) -> None:
+    """For another run of the same attempt, from a history with open calls: none of them is simply run again."""
+    await log_known_ends(run)
+    ends = run.hook.ends if run.hook is not None else CallEnds()
+    begun = ends.begun - ends.elsewhere - run.book.recorded.keys()
+    for call in history.open_calls(run.messages):
+        if call.tool_call_id in begun:
+            run.book.in_flight[call.tool_call_id] = call
+    run.book.decided |= run.book.recorded.keys()
+    run.book.started |= ends.begun
 
 
 async def _write_all(run: TurnRun) -> None:

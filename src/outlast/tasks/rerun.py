@@ -14,6 +14,7 @@ from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
 from outlast.calls.hook import start
+from outlast.errors import AttemptLost
 from outlast.sessions.lease import DepsLease
 from outlast.sessions.turn_calls import CallShop, bind_channel
 from outlast.store import outputs, tasks
@@ -118,4 +119,6 @@ async def _run(
         raise ToolFailed(
             f"The tool {running.tool!r} cannot be run again: it is not there, or its arguments do not fit."
         )
+    if running.is_lost:
+        raise AttemptLost("The call was given to another worker.")
     return capture.inner.result()
