@@ -23,6 +23,8 @@ from pydantic_ai.toolsets import ExternalToolset
 import outlast as public
 from outlast import hints
 from outlast.calls.view import LARGEST
+from outlast.errors import AttemptLost
+from outlast.sessions.turn_calls import CallShop
 from outlast.store.files import FileStore
 from outlast.testing import ScriptedModel, Step, call, text, texts_seen, tool_returns
 from outlast.tools import outcomes
@@ -335,3 +337,45 @@ class Audits(AbstractCapability[Any]):
         if call.tool_name == "check_background":
             await self._checkpoint()
         return result
+
+
+class Recovers(AbstractCapability[Any]):
+    """A capability of the agent that has another answer when a tool raises."""
+
+    def __init__(self) -> None:
+        self.has_answered = asyncio.Event()
+
+    async def on_tool_execute_error(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, error: Exception
+    ) -> Any:
+        self.has_answered.set()
+        return "paid elsewhere"
+
+
+async def test_what_a_capability_makes_of_a_lost_call_is_not_told(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P5: the worker was taken for dead in the last moment before the tool; whoever goes on tells of the call."""
+    recovers, asked, runs = Recovers(), list[str](), list[str]()
+
+    async def confirm() -> None:
+        asked.append("still mine?")
+        if len(asked) == 2:
+            raise AttemptLost("taken for dead")
+
+    async def pay() -> None:
+        runs.append("pay")
+
+    agent = Agent(scripted(call("pay", call_id="c1"), "Well."), tools=[pay], capabilities=[recovers], name="agent")
+    with monkeypatch.context() as patched:
+        patched.setattr(CallShop, "confirm_call", property(lambda shop: confirm))
+        async with runtime(agent=agent) as outlast:
+            session_id = (await outlast.sessions.create()).id
+            await outlast.sessions.send(session_id, "Pay.")
+            await recovers.has_answered.wait()
+            await let_run()
+    async with runtime(agent=agent) as outlast:
+        session = await outlast.sessions.get(session_id)
+        await session.settled()
+        assert return_of("c1", await session.history()).content == outcomes.MAY_HAVE_RUN
+    assert runs == []
