@@ -36,6 +36,27 @@ from tests.support.runtime import Runtime, events_of, scripted, wait_for_event
 from tests.support.stopping import goes_on, going_on, stop
 
 
+@pytest.fixture
+def keeping(monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
+    """Where files wait before they are kept."""
+    here, put = Checkpoint(), FileStore.put
+
+    async def slow_put(*args: Any) -> str:
+        await here()
+        return await put(*args)
+
+    monkeypatch.setattr(FileStore, "put", slow_put)
+    return here
+
+
+async def has_been_told_to_stop() -> None:
+    def is_told() -> bool:
+        return any(each.cancelling() for each in asyncio.all_tasks() if each.get_name().startswith("turn "))
+
+    while not is_told():  # noqa: ASYNC110 - cancels tell nobody
+        await asyncio.sleep(0.001)
+
+
 def measuring(model: ScriptedModel, tool: Callable[..., Any], here: Checkpoint, held: type[Any]) -> Agent[None, str]:
     return Agent(model, tools=[tool], capabilities=[HoldsBack(here, held)], name="agent")
 
@@ -94,14 +115,9 @@ async def test_a_call_that_had_not_begun_is_told_as_not_run(runtime: Runtime) ->
 
 @pytest.mark.parametrize("is_failing", [False, True])
 async def test_a_call_that_ended_is_told_with_its_end_while_its_files_are_being_kept(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, is_failing: bool
+    runtime: Runtime, keeping: Checkpoint, is_failing: bool
 ) -> None:
     """D5, P6: neither an artifact nor a result too long for the model lets a stop come in between."""
-    here, put = Checkpoint(), FileStore.put
-
-    async def slow_put(*args: Any) -> str:
-        await here()
-        return await put(*args)
 
     async def survey() -> str:
         public.artifact("map.svg", b"<svg/>", "image/svg+xml")
@@ -109,17 +125,15 @@ async def test_a_call_that_ended_is_told_with_its_end_while_its_files_are_being_
             raise ToolFailed("the boat leaks")
         return "deep " * LARGEST
 
-    monkeypatch.setattr(FileStore, "put", slow_put)
     grace = timedelta(seconds=30)
     async with runtime(going_on(call("survey", call_id="c1")), tools=[survey], stop_grace=grace) as outlast:
         session = await outlast.sessions.create()
         await session.send("Measure the river.")
-        await here.reached()
+        await keeping.reached()
         stopping = asyncio.create_task(stop(session))
-        while not any(task.cancelling() for task in asyncio.all_tasks()):  # noqa: ASYNC110 - cancels tell nobody
-            await asyncio.sleep(0.001)
+        await has_been_told_to_stop()
         await let_run()
-        here.open()
+        keeping.open()
         await stopping
         part = return_of("c1", await session.history())
         if is_failing:
@@ -242,54 +256,39 @@ async def test_calls_that_have_begun_are_not_run_again_when_their_step_is(runtim
 
 
 async def test_the_end_of_a_call_is_in_the_log_when_the_stop_met_its_file(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+    runtime: Runtime, keeping: Checkpoint
 ) -> None:
     """D5, P2: history and log agree on it."""
-    here, put = Checkpoint(), FileStore.put
-
-    async def slow_put(*args: Any) -> str:
-        await here()
-        return await put(*args)
 
     def draw() -> BinaryContent:
-        monkeypatch.setattr(FileStore, "put", slow_put)
         return BinaryContent(b"\x89PNG" * 100, media_type="image/png")
 
     async with runtime(going_on(call("draw", call_id="c1")), tools=[draw]) as outlast:
         session = await outlast.sessions.create()
         await session.send("Draw.")
-        await here.reached()
+        await keeping.reached()
         stopping = asyncio.create_task(stop(session))
-        while not any(task.cancelling() for task in asyncio.all_tasks()):  # noqa: ASYNC110 - cancels tell nobody
-            await asyncio.sleep(0.001)
-        here.open()
+        await has_been_told_to_stop()
+        keeping.open()
         await stopping
         (ended,) = await events_of(session, "call.ended")
         assert ended.data["outcome"] == return_of("c1", await session.history()).outcome == "success"
         await goes_on(session)
 
 
-async def test_stop_does_not_wait_for_a_file_store_that_hangs(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stop_does_not_wait_for_a_file_store_that_hangs(runtime: Runtime, keeping: Checkpoint) -> None:
     """D5: for as long as the grace, and then the call is told as cancelled."""
-    here, put = Checkpoint(), FileStore.put
-
-    async def hanging_put(*args: Any) -> str:
-        await here()
-        return await put(*args)
 
     async def survey() -> None:
         public.artifact("map.svg", b"<svg/>", "image/svg+xml")
 
-    monkeypatch.setattr(FileStore, "put", hanging_put)
     async with runtime(going_on(call("survey", call_id="c1")), tools=[survey]) as outlast:
         session = await outlast.sessions.create()
         await session.send("Measure the river.")
-        await here.reached()
+        await keeping.reached()
         await stop(session)
         assert return_of("c1", await session.history()).content == outcomes.CANCELED
-        here.open()
+        keeping.open()
         await goes_on(session)
 
 
