@@ -50,8 +50,10 @@ def keeping(monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
 
 
 async def has_been_told_to_stop() -> None:
+    """The running turn, which may be over by that."""
+
     def is_told() -> bool:
-        return any(each.cancelling() for each in asyncio.all_tasks() if each.get_name().startswith("turn "))
+        return all(each.cancelling() for each in asyncio.all_tasks() if each.get_name().startswith("turn "))
 
     while not is_told():  # noqa: ASYNC110 - cancels tell nobody
         await asyncio.sleep(0.001)
