@@ -183,7 +183,7 @@ async def test_what_is_rolled_back_is_not_in_the_feed(feed: Feed) -> None:
 
     def fail(unit: Unit) -> None:
         unit.append(one, [note("never")])
-        unit.flush(feed)
+        unit.flush()
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):

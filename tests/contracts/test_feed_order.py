@@ -11,7 +11,7 @@ from outlast.ids import OwnerId, SessionId
 from outlast.owners.feed import OwnerStream
 from outlast.store import spending
 from outlast.store.database import Database
-from outlast.store.unit import SilentOutbox, Unit
+from outlast.store.unit import Unit
 from tests.support.store import OWNER, append, new_session, note, opened
 
 _WAITING = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
@@ -26,7 +26,7 @@ async def write(connection: AsyncConnection, session_id: SessionId, text: str) -
         connection.execute(sa.text("SELECT pg_current_xact_id()"))
         unit = Unit(connection, SystemClock().now())
         unit.append(session_id, [note(text)])
-        unit.flush(SilentOutbox())
+        unit.flush()
 
     await connection.run_sync(run)
 

@@ -19,7 +19,7 @@ USAGE = {"input_tokens": 3, "output_tokens": 2, "cache_read_tokens": 0, "cache_w
 
 def new_turn(unit: Unit, session: LockedSession) -> TurnId:
     turn_id = ids.turn_id()
-    turns.insert(unit, session, turn_id, origin=Origin.USER, is_admitted=True, first_event=1)
+    turns.insert(unit, session, turn_id, origin=Origin.USER, is_admitted=True, first_event=1, model=None)
     return turn_id
 
 

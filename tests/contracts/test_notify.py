@@ -112,7 +112,7 @@ async def test_a_commit_that_brings_work_takes_its_signals_along(ready_postgres_
 
         def refused(unit: Unit) -> None:
             work(unit)
-            unit.flush(outbox)
+            unit.flush()
             raise RuntimeError
 
         with pytest.raises(RuntimeError):

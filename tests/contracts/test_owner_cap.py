@@ -45,7 +45,7 @@ async def work(connection: AsyncConnection, fn: Callable[[Unit], T]) -> T:
     def run(connection: sa.Connection) -> T:
         unit = Unit(connection, SystemClock().now())
         result = fn(unit)
-        unit.flush(SilentOutbox())
+        unit.flush()
         return result
 
     return await connection.run_sync(run)

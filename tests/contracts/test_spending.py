@@ -11,7 +11,7 @@ from outlast.owners import spending as report
 from outlast.store import spending
 from outlast.store.database import Database
 from outlast.store.spending import Spent
-from outlast.store.unit import SilentOutbox, Unit
+from outlast.store.unit import Unit
 from tests.support.store import OWNER
 
 BIG = 9_000_000_000
@@ -35,7 +35,7 @@ async def spend(database: Database, cost: int | None, *, at: datetime, owner_id:
     def add(unit: Unit) -> None:
         then = Unit(unit.connection, at)
         spending.add(then, owner_id, usage(cost, tokens=tokens))
-        then.flush(SilentOutbox())
+        then.flush()
 
     await database.transaction(add, name="spend")
 

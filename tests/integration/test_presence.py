@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from outlast.engines import presence
 from outlast.engines.presence import Presence
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.ids import WorkerId
-from outlast.store import postgres, workers
+from outlast.store import pauses, postgres, workers
 from outlast.store.postgres import unavailable
 from outlast.store.unit import Unit
 from tests.support.store import append, new_session, note, opened, stored_notes
@@ -93,8 +94,9 @@ async def test_a_worker_that_leaves_does_not_come_back_under_another_name(
     assert lost == []
 
 
+@pytest.mark.parametrize("may_claim", [workers.is_present, workers.may_begin])
 async def test_a_worker_that_claims_is_renewed_and_not_removed_meanwhile(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    may_claim: Callable[[Unit, WorkerId], bool], postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P5: claims may be slow and many: they must not make their worker look silent, nor be made by a dead one."""
     plain, renewed = presence.connect, threading.Event()
@@ -115,7 +117,7 @@ async def test_a_worker_that_claims_is_renewed_and_not_removed_meanwhile(
                 return await database.transaction(lambda unit: workers.remove(unit, name), name="bury")
 
             def claim(unit: Unit) -> "asyncio.Task[bool]":
-                assert workers.is_present(unit, name)
+                assert may_claim(unit, name)
                 for _ in range(2):  # the first may have been asked before
                     renewed.clear()
                     assert await_only(asyncio.to_thread(renewed.wait, 30))
@@ -127,6 +129,24 @@ async def test_a_worker_that_claims_is_renewed_and_not_removed_meanwhile(
             assert await (await database.transaction(claim, name="claim"))
             while not lost:  # noqa: ASYNC110 - told by another thread
                 await asyncio.sleep(0.01)
+        finally:
+            await present.close()
+
+
+async def test_nothing_is_begun_by_a_worker_that_was_buried_or_in_a_pause(postgres_url: str) -> None:
+    """P5: a turn that is claimed as it is made is claimed by the living."""
+    async with opened(postgres_url) as database:
+        present = Presence(sa.make_url(postgres_url), ids.worker_id(), agents=["agent"], when_lost=lambda new: None)
+        await present.start()
+
+        async def may_begin(name: WorkerId) -> bool:
+            return await database.transaction(lambda unit: workers.may_begin(unit, name), name="may begin")
+
+        try:
+            assert await may_begin(present.worker_id)
+            assert not await may_begin(ids.worker_id())
+            await database.transaction(lambda unit: pauses.begin(unit, "ada"), name="pause")
+            assert not await may_begin(present.worker_id)
         finally:
             await present.close()
 

@@ -31,8 +31,13 @@ class AcceptingEngine:
     async def close(self) -> None:
         return
 
+    def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
+        return None
+
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
-        jobs.enqueue(unit, work)
+        unclaimed = [each for each in work if each.claim is None]
+        if unclaimed:
+            jobs.enqueue(unit, unclaimed)
 
     def notice(self, work: Sequence[Work]) -> None:
         """The database tells whoever waits for jobs: nothing more to say."""
@@ -59,6 +64,7 @@ class DistributedEngine(AcceptingEngine):
         worker.permit = self._may_claim
         self._places = places
         self._drain_seconds = drain_seconds
+        self._is_open = False
         shop = worker.workshop
         self._presence = Presence(url, shop.worker_id, agents=tuple(shop.hosts), when_lost=self._lost)
         worker.workshop = replace(shop, calls=replace(shop.calls, confirm=self._presence.confirm))
@@ -73,9 +79,11 @@ class DistributedEngine(AcceptingEngine):
         await self._presence.start()
         self._sweep.start()
         self._taker.start()
+        self._is_open = True
 
     async def close(self) -> None:
         """First no new work, then a boundary for what runs; what is left is given to others before this one is gone."""
+        self._is_open = False
         self._worker.leave()
         await self._taker.close()
         await self._worker.close(self._drain_seconds)
@@ -84,6 +92,19 @@ class DistributedEngine(AcceptingEngine):
         await self._sweep.leave(self._name())
         await self._sweeping.close()
         await self._presence.close()
+
+    def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
+        """What comes of work that ran here needs no job, if there is room. What people send goes to whoever is free."""
+        turns, _ = self._room()
+        is_ours = work.is_sequel and self._is_open and turns > 0 and self._worker.has(work)
+        if not is_ours or not workers.may_begin(unit, self._name()):
+            return None
+        return self._worker.expect(work)
+
+    def notice(self, work: Sequence[Work]) -> None:
+        for each in work:
+            if each.claim is not None:
+                self._worker.begin(each, may_be_stopped=True)
 
     def _name(self) -> WorkerId:
         return self._worker.workshop.worker_id

@@ -10,17 +10,16 @@ from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
 from typing import IO
-from weakref import WeakSet
 
 import structlog
 
 from outlast.clock import Clock
 from outlast.engines.engine import Places, Worker
 from outlast.errors import DatabaseInUse
-from outlast.ids import TurnId, is_task
+from outlast.ids import WorkerId, is_task
 from outlast.sessions import turn
 from outlast.sessions.inbox import Limits
-from outlast.store import agents, tasks, turns
+from outlast.store import agents, pauses, tasks, turns
 from outlast.store.unit import Unit, Work
 from outlast.tasks import service
 
@@ -88,8 +87,6 @@ class EmbeddedEngine:
         self._places = places
         self._drain_seconds = drain_seconds
         self._turns, self._tasks = Line(), Line()
-        # Claimed in a transaction whose commit is not known here yet. What is rolled back is dropped with its unit.
-        self._claimed: WeakSet[Work] = WeakSet()
         self._is_open = False
 
     async def start(self) -> None:
@@ -104,32 +101,26 @@ class EmbeddedEngine:
             timer.cancel()
         await self._worker.close(self._drain_seconds)
 
+    def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
+        is_free = self._is_open and not self._turns and self._worker.running_turns < self._places.turns
+        if not is_free or not self._worker.has(work) or pauses.find(unit.connection) is not None:
+            return None
+        return self._worker.expect(work)
+
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
-        """The rows are the queue. What there is room for is claimed at once: one commit makes and claims a turn."""
-        for each in work:
-            is_turn_now = not is_task(each.id) and each.not_before is None and self._has(each)
-            if is_turn_now and self._is_open and not self._turns and self._taken < self._places.turns:
-                shop = self._worker.workshop
-                each.claim = turn.claim(unit, TurnId(each.id), shop.worker_id, limits=shop.policy.turns)
-                if each.claim is not None:
-                    self._claimed.add(each)
+        """The rows are the queue."""
 
     def notice(self, work: Sequence[Work]) -> None:
         for each in work:
-            self._claimed.discard(each)
             if isinstance(each.claim, turn.Claim):
                 self._begin(each)
-            elif not self._has(each):
+            elif not self._worker.has(each):
                 log.warning("nothing here has this agent: it waits", id=each.id, agent=each.agent)
             elif each.not_before is None:
                 self._wait(each)
             else:
                 self._delay(each, each.not_before)
         self._pump()
-
-    def _has(self, work: Work) -> bool:
-        """Its agent may have been renamed or removed since; with it, or in another program, the work goes on."""
-        return work.agent in self._worker.workshop.hosts
 
     def _delay(self, work: Work, until: datetime) -> None:
         seconds = max(0.0, (until - self._clock.now()).total_seconds())
@@ -148,12 +139,8 @@ class EmbeddedEngine:
     def _wait(self, work: Work) -> None:
         (self._tasks if is_task(work.id) else self._turns).push(work)
 
-    @property
-    def _taken(self) -> int:
-        return self._worker.running_turns + len(self._claimed)
-
     def _pump(self) -> None:
-        while self._is_open and self._turns and self._taken < self._places.turns:
+        while self._is_open and self._turns and self._worker.running_turns < self._places.turns:
             self._begin(self._turns.pop())
         while self._is_open and self._tasks and self._worker.running_tasks < self._places.tasks:
             self._begin(self._tasks.pop())

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import structlog
 
@@ -31,12 +32,16 @@ log = structlog.get_logger("outlast.engine")
 class Engine(Protocol):
     """Starts attempts. Work is enqueued in the transaction of the state it belongs to."""
 
+    def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
+        """Inside the transaction that makes a turn: this worker's name, if it claims the turn with that commit."""
+        ...
+
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         """Inside the transaction: what is committed will be started, what is rolled back will not."""
         ...
 
     def notice(self, work: Sequence[Work]) -> None:
-        """After the commit, in the process that made it."""
+        """After the commit, in the process that made it: what it claimed is begun."""
         ...
 
 
@@ -73,27 +78,44 @@ class Worker:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._claiming = 0
         self._has_claimed = asyncio.Event()
+        # What a commit claims that is not known here yet, and under which name. What is rolled back goes with its unit.
+        self._expected: WeakKeyDictionary[Work, Workshop] = WeakKeyDictionary()
 
     @property
     def running_turns(self) -> int:
-        return len(self._running) - self.running_tasks
+        """With those that are being claimed as they are made."""
+        return len(self._running) - self.running_tasks + len(self._expected)
 
     @property
     def running_tasks(self) -> int:
         """Those that are run again here. A call that goes on after its turn let go of it takes no place."""
         return sum(map(is_task, self._running))
 
-    def begin(self, work: Work) -> asyncio.Task[None] | None:
+    def has(self, work: Work) -> bool:
+        """Its agent may have been renamed or removed since; with it, or in another program, the work goes on."""
+        return work.agent in self.workshop.hosts
+
+    def expect(self, work: Work) -> WorkerId:
+        """A place is kept for a turn that is claimed as it is made, until `begin`."""
+        shop = self._expected[work] = self.workshop
+        return shop.worker_id
+
+    def begin(self, work: Work, *, may_be_stopped: bool = False) -> asyncio.Task[None] | None:
         """Start an attempt of a turn or a task, unless one of it already runs here. It claims what is not claimed.
 
         A claim is never dropped: while an earlier attempt of the turn still runs here, it is taken up after it.
+        `may_be_stopped`: others may have seen the claim before this process did.
         """
+        # As it was when it claimed: it may have been given another name since.
+        shop = self._expected.pop(work, self.workshop)
         if isinstance(work.claim, turn.Claim):
-            self._claimed[work.id] = Attempt(self.workshop, work.claim)
+            attempt = self._claimed[work.id] = Attempt(shop, work.claim)
+            if may_be_stopped:
+                attempt.look()
         if work.id in self._running:
             return None
-        attempt = self._run_again(TaskId(work.id)) if is_task(work.id) else self._attempt(TurnId(work.id))
-        return self._start(work.id, attempt)
+        run = self._run_again(TaskId(work.id)) if is_task(work.id) else self._attempt(TurnId(work.id))
+        return self._start(work.id, run)
 
     def _start(self, id: str, attempt: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         running = asyncio.create_task(attempt, name=f"attempt {id}")
@@ -121,9 +143,9 @@ class Worker:
             if not self._claiming:
                 self._has_claimed.set()
         if claim is not None:
-            attempt = self._claimed[id] = Attempt(shop, claim)
-            attempt.look()
-            self.begin(Work(id, claim.owner_id, claim.agent))
+            claimed = Work(id, claim.owner_id, claim.agent, claim=claim)
+            self._expected[claimed] = shop
+            self.begin(claimed, may_be_stopped=True)
 
     def leave(self) -> None:
         """Hand over at the next boundary."""

@@ -7,6 +7,7 @@ import structlog
 from outlast.engines.engine import Engine
 from outlast.events.event import Event
 from outlast.events.signals import LocalSignals
+from outlast.ids import WorkerId
 from outlast.store.unit import Committed, Unit, Work
 from outlast.tools.redact import error_chain
 
@@ -23,6 +24,9 @@ class EngineOutbox:
         self.signals = signals
         self.engine: Engine | None = None
         self.listeners: list[Listener] = []
+
+    def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
+        return None if self.engine is None else self.engine.claimant(unit, work)
 
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         if self.engine is not None:

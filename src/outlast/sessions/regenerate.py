@@ -56,9 +56,8 @@ def _restart(
     last = turns.last_of(unit.connection, session_id)
     turn.release(unit, session)
     told = {} if last is None else {"regenerates": last.id}
-    turn_id = turn.start(unit, session, Origin.REGENERATE, limits=limits, told=told)
     chosen = model or (session.model if last is None else last.model)
-    turns.set_values(unit, turn_id, model=chosen)
+    turn_id = turn.start(unit, session, Origin.REGENERATE, limits=limits, told=told, model=chosen)
     messages.supersede(unit, session_id, after=keep, by=turn_id)
     return turn_id
 

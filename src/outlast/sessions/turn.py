@@ -74,44 +74,58 @@ def start(
     limits: TurnLimits,
     not_before: datetime | None = None,
     may_wait: bool = False,
+    is_sequel: bool = False,
     told: Mapping[str, Any] | None = None,
+    model: str | Unset | None = UNSET,
+    waiting: Sequence[Input] | None = None,
 ) -> TurnId:
     """Make the session's next turn: handed to the engine if its owner has room, else it waits for a place.
 
-    At the owner's daily limit it is refused, or made to wait for the next day if it `may_wait`.
+    At the owner's daily limit it is refused, or made to wait for the next day if it `may_wait`. `model`: in place of
+    the session's. `waiting`: what waits in the inbox, if this transaction has seen it already.
     """
     closed_until = limit.closed_until(unit, session.owner_id, limits.daily_cost)
     if closed_until is not None and not may_wait:
         raise limit.refusal(unit.now, closed_until)
     not_before = closed_until or not_before
     unit.lock_owner(session.owner_id, OwnerLock.ADMISSION)
-    admitted, waiting = turns.open_of_owner(unit.connection, session.owner_id)
+    admitted, queued = turns.open_of_owner(unit.connection, session.owner_id)
     is_admitted = admitted < limits.max_running_per_owner
-    if not is_admitted and origin is Origin.USER and waiting >= limits.max_queued_per_owner:
+    if not is_admitted and origin is Origin.USER and queued >= limits.max_queued_per_owner:
         raise TooManyRequests(
-            f"{waiting} turns already wait for a place: wait until some have ended.",
+            f"{queued} turns already wait for a place: wait until some have ended.",
             limit=limits.max_queued_per_owner,
         )
     turn_id = ids.turn_id()
     data: dict[str, Any] = {"origin": origin.value, **(told or {})}
     if not is_admitted:
-        data["place"] = waiting + 1
+        data["place"] = queued + 1
     if closed_until is not None:
         data["until"] = closed_until.isoformat()
+    # The more of an owner's turns have a place already, the later its next one is started.
+    work = Work(turn_id, session.owner_id, session.agent, not_before, priority=-admitted, is_sequel=is_sequel)
+    worker_id = unit.claimant(work) if is_admitted and not_before is None else None
+    chosen: str | None = session.model if isinstance(model, Unset) else model
+    if worker_id is not None:
+        waiting = inputs.waiting_for(unit, session.id) if waiting is None else waiting
+        chosen = _asked_model(waiting) or chosen
     number = unit.append(session.id, [Draft(EventType.TURN_QUEUED, data, turn_id)])
-    turns.insert(
+    row = turns.insert(
         unit,
         session,
         turn_id,
         origin=origin,
         is_admitted=is_admitted,
         first_event=number,
+        model=chosen,
         not_before=not_before,
+        worker_id=worker_id,
     )
     session.set(turn_id=turn_id, woken_turns=session.woken_turns + 1 if origin is Origin.WAKE else 0)
+    if worker_id is not None:
+        work.claim = _claimed(unit, session, row, waiting or ())
     if is_admitted:
-        # The more of an owner's turns have a place already, the later its next one is started.
-        unit.submit(Work(turn_id, session.owner_id, session.agent, not_before, priority=-admitted))
+        unit.submit(work)
     return turn_id
 
 
@@ -121,7 +135,8 @@ def start_if_waiting(
     """Start the next turn for what waits, unless one is active, the session is held, or it only wakes itself."""
     if session.turn_id is not None or session.is_held:
         return None
-    due = due_at_start(inputs.waiting_for(unit, session.id) if waiting is None else waiting)
+    waiting = inputs.waiting_for(unit, session.id) if waiting is None else waiting
+    due = due_at_start(waiting)
     if not due:
         return None
     is_woken = all(each.kind is InputKind.WAKE for each in due)
@@ -138,10 +153,19 @@ def start_if_waiting(
         )
         return None
     if not is_woken:
-        return start(unit, session, Origin.USER, limits=limits, may_wait=True)
+        return start(unit, session, Origin.USER, limits=limits, may_wait=True, is_sequel=True, waiting=waiting)
     has_company = tasks.open_count(unit.reading(tables.tasks), session.id, waking_only=True) > 0
     not_before = unit.now + limits.company if has_company else None
-    return start(unit, session, Origin.WAKE, limits=limits, not_before=not_before, may_wait=True)
+    return start(
+        unit,
+        session,
+        Origin.WAKE,
+        limits=limits,
+        not_before=not_before,
+        may_wait=True,
+        is_sequel=True,
+        waiting=waiting,
+    )
 
 
 def hurry(unit: Unit, session: LockedSession, *, limits: TurnLimits) -> None:
@@ -185,9 +209,7 @@ def retry(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimit
     if last is None or last.state not in (TurnState.FAILED, TurnState.STOPPED):
         raise Conflict("The last turn did not fail: send a message instead.")
     release(unit, session)
-    turn_id = start(unit, session, Origin.RETRY, limits=limits)
-    turns.set_values(unit, turn_id, model=last.model)
-    return turn_id
+    return start(unit, session, Origin.RETRY, limits=limits, model=last.model)
 
 
 def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits) -> TurnId | None:
@@ -232,31 +254,35 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId, *, limits: TurnLimit
     session = unit.lock(row.session_id)
     waiting = inputs.waiting_for(unit, session.id)
     attempt = row.attempt + 1
-    if attempt == 1:
-        row = replace(row, model=_asked_model(waiting) or row.model)
+    model = (_asked_model(waiting) if attempt == 1 else None) or row.model
     moved = turns.move(
         unit,
         turn_id,
-        {"attempt": attempt, "worker_id": worker_id, "started_at": unit.now_us, "model": row.model},
+        {"attempt": attempt, "worker_id": worker_id, "started_at": unit.now_us, "model": model},
         source=TurnState.QUEUED,
         target=TurnState.RUNNING,
         attempt=row.attempt,
     )
     if moved is not Disposition.MOVED:
         return None
-    data: dict[str, Any] = {"attempt": attempt, "worker_id": worker_id}
-    if attempt == 1:
+    row = replace(row, state=TurnState.RUNNING, attempt=attempt, worker_id=worker_id, model=model)
+    return _claimed(unit, session, row, waiting)
+
+
+def _claimed(unit: Unit, session: LockedSession, row: TurnRow, waiting: Sequence[Input]) -> Claim:
+    """Tell that the turn begins, or goes on without what an earlier attempt said and did not keep."""
+    data: dict[str, Any] = {"attempt": row.attempt, "worker_id": row.worker_id}
+    if row.attempt == 1:
         data["model"] = row.model
-        unit.append(session.id, [Draft(EventType.TURN_STARTED, data, turn_id)])
+        unit.append(session.id, [Draft(EventType.TURN_STARTED, data, row.id)])
     else:
         last = messages.last(unit.connection, session.id)
         after = max(row.first_event, last.event if last is not None else 0)
-        data["dropped"] = events.drop_parts(unit, session.id, turn_id, after=after)
-        unit.append(session.id, [Draft(EventType.TURN_RESUMED, data, turn_id)])
-    fence = Fence(session.id, turn_id, attempt)
+        data["dropped"] = events.drop_parts(unit, session.id, row.id, after=after)
+        unit.append(session.id, [Draft(EventType.TURN_RESUMED, data, row.id)])
+    fence = Fence(session.id, row.id, row.attempt)
     budget = sessions.budget_of(session.budget_seconds)
-    has_history = session.last_message > 0
-    return Claim(fence, row, session.agent, session.owner_id, waiting, budget, has_history)
+    return Claim(fence, row, session.agent, session.owner_id, waiting, budget, has_history=session.last_message > 0)
 
 
 def _waits_for_tomorrow(unit: Unit, row: TurnRow, limits: TurnLimits) -> bool:

@@ -178,9 +178,9 @@ class PostgresDatabase:
         def run() -> tuple[T, Unit]:
             nonlocal done
             with self._engine.sync_engine.connect() as connection, connection.begin():
-                unit = Unit(connection)
+                unit = Unit(connection, outbox=self._outbox)
                 result = fn(unit)
-                unit.flush(self._outbox)
+                unit.flush()
                 assert unit.transaction_id
                 if self.watcher is not None and (held := self.watcher(name, "before")) is not None:
                     await_only(held)

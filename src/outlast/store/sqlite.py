@@ -212,10 +212,10 @@ class SqliteDatabase:
         self._watch(batch, "after")
 
     def _run(self, connection: sa.Connection, job: _Job) -> None:
-        unit = Unit(connection, self._clock.now(), is_serial=True)
+        unit = Unit(connection, self._clock.now(), outbox=self._outbox, is_serial=True)
         try:
             job.result = job.fn(unit)
-            unit.flush(self._outbox)
+            unit.flush()
         except BaseException as exc:
             job.error = self._farewell.tell(translate(exc))
         else:

@@ -167,32 +167,37 @@ def insert(
     origin: Origin,
     is_admitted: bool,
     first_event: int,
+    model: str | None,
     not_before: datetime | None = None,
-) -> None:
-    unit.write(
-        _INSERT,
-        id=turn_id,
-        session_id=session.id,
-        owner_id=session.owner_id,
-        agent=session.agent,
-        origin=origin.value,
-        state=TurnState.QUEUED.value,
-        attempt=0,
-        crashes=0,
-        worker_id=None,
-        model=session.model,
-        first_event=first_event,
-        requests=0,
-        usage="{}",
-        error=None,
-        stop_reason=None,
-        stop_requested_at=None,
-        admitted_at=unit.now_us if is_admitted else None,
-        not_before=None if not_before is None else to_microseconds(not_before),
-        created_at=unit.now_us,
-        started_at=None,
-        ended_at=None,
-    )
+    worker_id: WorkerId | None = None,
+) -> TurnRow:
+    """With a worker: claimed as it is made."""
+    is_claimed = worker_id is not None
+    values = {
+        "id": turn_id,
+        "session_id": session.id,
+        "owner_id": session.owner_id,
+        "agent": session.agent,
+        "origin": origin.value,
+        "state": (TurnState.RUNNING if is_claimed else TurnState.QUEUED).value,
+        "attempt": int(is_claimed),
+        "crashes": 0,
+        "worker_id": worker_id,
+        "model": model,
+        "first_event": first_event,
+        "requests": 0,
+        "usage": "{}",
+        "error": None,
+        "stop_reason": None,
+        "stop_requested_at": None,
+        "admitted_at": unit.now_us if is_admitted else None,
+        "not_before": None if not_before is None else to_microseconds(not_before),
+        "created_at": unit.now_us,
+        "started_at": unit.now_us if is_claimed else None,
+        "ended_at": None,
+    }
+    unit.write(_INSERT, **values)
+    return from_row(values)
 
 
 def holds(unit: Unit, turn_id: TurnId, attempt: int) -> bool:

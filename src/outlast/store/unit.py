@@ -21,7 +21,7 @@ from outlast.events.event import Draft, Event
 from outlast.events.news import News, news_of
 from outlast.events.signals import feed_topic, log_topic
 from outlast.events.types import FED
-from outlast.ids import SessionId, TaskId, TurnId
+from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store import tables
 from outlast.store.batch import Batch
 from outlast.store.statement import Row, Statement, Write
@@ -32,6 +32,7 @@ class Work:
     """Something for the engine to start: one attempt of a turn or of a task, not before an instant if it has one.
 
     `claim` is there if the commit claimed it too. What is of higher `priority` is started first, where work waits.
+    `is_sequel`: a turn that comes of a turn or a task, and may as well run where that ran.
     """
 
     id: TurnId | TaskId
@@ -40,6 +41,7 @@ class Work:
     not_before: datetime | None = None
     claim: object | None = None
     priority: int = 0
+    is_sequel: bool = False
 
 
 @dataclass(slots=True)
@@ -67,6 +69,10 @@ class Committed:
 class Outbox(Protocol):
     """Where a unit's work and signals go."""
 
+    def claimant(self, unit: "Unit", work: Work) -> WorkerId | None:
+        """Inside the transaction that makes a turn: who claims it as it is made. None: `enqueue` hands it on."""
+        ...
+
     def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
         """Inside the transaction, before its commit. May change what the unit locked, and append events."""
         ...
@@ -82,6 +88,9 @@ class Outbox(Protocol):
 
 class SilentOutbox:
     """No engine and no readers in this process; whoever looks at the rows finds everything."""
+
+    def claimant(self, unit: "Unit", work: Work) -> WorkerId | None:
+        return None
 
     def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
         return
@@ -127,8 +136,16 @@ class OwnerLock(IntEnum):
 class Unit:
     """One transaction. Repositories take it, or its `connection`; it lives on one thread and is not kept."""
 
-    def __init__(self, connection: sa.Connection, now: datetime | None = None, *, is_serial: bool = False) -> None:
+    def __init__(
+        self,
+        connection: sa.Connection,
+        now: datetime | None = None,
+        *,
+        outbox: Outbox | None = None,
+        is_serial: bool = False,
+    ) -> None:
         """`now` None: the database says what time it is."""
+        self._outbox = outbox or SilentOutbox()
         self._connection = connection
         self.dialect = connection.dialect.name
         self._is_far = self.dialect == "postgresql"
@@ -283,16 +300,20 @@ class Unit:
         session_id, number, _, at, *_ = self.committed.rows[-1]
         return _WITNESS.first(connection, session_id=session_id, number=number, at=at) is not None
 
+    def claimant(self, work: Work) -> WorkerId | None:
+        """The worker that claims a turn as it is made: one commit does both."""
+        return self._outbox.claimant(self, work)
+
     def submit(self, work: Work) -> None:
         self.committed.work.append(work)
 
     def signal(self, topic: str) -> None:
         self.committed.signals.append(topic)
 
-    def flush(self, outbox: Outbox) -> None:
+    def flush(self) -> None:
         """Write what was collected: the last statements before the commit."""
         if self.committed.work:
-            outbox.enqueue(self, self.committed.work)
+            self._outbox.enqueue(self, self.committed.work)
         for session_id, session in self._locked.items():
             if session.changes:
                 values = {"updated_at": self.now_us, **session.changes}
@@ -302,7 +323,7 @@ class Unit:
         if self._fed:
             self._feed()
         if self.committed.work:
-            outbox.tell(self)
+            self._outbox.tell(self)
         if self._batch:
             self._batch.run(self._connection)
 

@@ -8,6 +8,8 @@ import sqlalchemy as sa
 
 from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store import jobs, pauses
+from outlast.store.statement import Statement
+from outlast.store.tables import pauses as pauses_table
 from outlast.store.tables import sessions, tasks, turns, workers
 from outlast.store.tasks import TaskState
 from outlast.store.turns import TurnState
@@ -63,7 +65,12 @@ def roll(connection: sa.Connection) -> Roll:
 
 def is_present(unit: Unit, worker_id: WorkerId) -> bool:
     """Until the commit nobody can declare this worker dead: what it claims here, whoever buries it will find."""
-    return unit.connection.execute(_PRESENT, {"id": worker_id}).first() is not None
+    return _PRESENT.first(unit.reading(workers), id=worker_id) is not None
+
+
+def may_begin(unit: Unit, worker_id: WorkerId) -> bool:
+    """It is present, and there is no pause."""
+    return _PRESENT_UNPAUSED.first(unit.reading(workers, pauses_table), id=worker_id) is not None
 
 
 def remove(unit: Unit, worker_id: WorkerId, *, seen_at: int | None = None) -> bool:
@@ -106,7 +113,9 @@ _ROLL = sa.text(
     "AS held) AS locks LEFT JOIN workers ON true"
 )
 # Kept from being removed, not from being renewed: whoever claims again and again must not look silent for that.
-_PRESENT = sa.select(workers.c.id).where(workers.c.id == sa.bindparam("id")).with_for_update(read=True, key_share=True)
+_THIS = sa.select(workers.c.id).where(workers.c.id == sa.bindparam("id")).with_for_update(read=True, key_share=True)
+_PRESENT = Statement(_THIS)
+_PRESENT_UNPAUSED = Statement(_THIS.where(~sa.exists().where(pauses_table.c.id.is_not(None))))
 
 
 def _there(table: sa.Table) -> sa.ColumnElement[bool]:
