@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
+from pydantic_ai import Tool
+from structlog.testing import capture_logs
 
-from outlast import Session
+from outlast import Session, hints
 from outlast.store.tasks import Task, TaskState, WakePolicy
 from outlast.testing import call
 from tests.support.checkpoint import Checkpoint
@@ -185,3 +187,39 @@ async def test_a_sync_tool_that_ends_within_the_grace_needs_no_task(runtime: Run
         assert (part.outcome, part.content) == ("success", "compressed")
         assert await session.tasks() == []
         await goes_on(session)
+
+
+async def test_a_call_that_ran_into_its_deadline_is_watched_when_its_turn_was_stopped(runtime: Runtime) -> None:
+    """A5: the model was told that it did not end in time; it still runs, and its end is not lost."""
+    here, release = Checkpoint(), asyncio.Event()
+
+    async def grind() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await release.wait()
+        return "ground"
+
+    tools = [Tool(grind, metadata=hints(budget=None, deadline=0.01)), here_as_tool(here)]
+    model = going_on(call("grind", call_id="c1"), call("hold", call_id="c2"))
+    with capture_logs() as logs:
+        async with runtime(model, tools=tools) as outlast:
+            session = await outlast.sessions.create()
+            await session.send("Grind.")
+            await here.reached()
+            await stop(session)
+            release.set()
+            async with asyncio.timeout(10):
+                while "c1" not in [each.get("call_id") for each in logs]:  # noqa: ASYNC110 - a log tells nobody
+                    await asyncio.sleep(0.001)
+            here.open()
+            await goes_on(session)
+    (ended,) = [each for each in logs if each.get("call_id") == "c1"]
+    assert ended["state"] == "succeeded"
+
+
+def here_as_tool(here: Checkpoint) -> Tool[None]:
+    async def hold() -> None:
+        await here()
+
+    return Tool(hold)

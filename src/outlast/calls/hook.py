@@ -1,12 +1,13 @@
 """The per-run capability that sees every tool of an agent, unchanged, and gives each call its budget."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, cast
 
+import structlog
 from pydantic_ai import RunContext, ToolDefinition, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
@@ -20,12 +21,15 @@ from outlast.calls.breaker import ADVICE, MOST, REFUSED, Breaker
 from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
 from outlast.calls.control import WithControlTools
+from outlast.calls.ends import CallEnds, Unconfirmed
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.errors import AttemptLost, OutlastError
 from outlast.store.database import decided
 from outlast.tools import outcomes
 from outlast.tools.hints import UNSET, Hints, hints_of
+
+log = structlog.get_logger("outlast.calls")
 
 PUT_BACK = "(recorded)"
 """Stands for a result that is already known; the loop puts the recorded one in its place."""
@@ -58,47 +62,6 @@ class CallHost(Protocol):
     def pressed(self) -> asyncio.Future[None]:
         """Done when calls should be parked at once: a person waits to be heard."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Unconfirmed:
-    """A call that was told to cancel and has not ended: somebody must go on owning it."""
-
-    call: RunningCall
-    inner: asyncio.Task[Any]
-
-
-@dataclass(slots=True)
-class CallEnds:
-    """What became of the calls of a run, by call id: a run that is cancelled tells of none of them itself."""
-
-    begun: set[str] = field(default_factory=set[str])
-    elsewhere: set[str] = field(default_factory=set[str])
-    """Of those that have begun: output functions, and what another capability runs. Their ends are not known here."""
-    finished: dict[str, Any] = field(default_factory=dict[str, Any])
-    failed: dict[str, str] = field(default_factory=dict[str, str])
-    parked: dict[str, Parked] = field(default_factory=dict[str, Parked])
-    canceled: set[str] = field(default_factory=set[str])
-    unconfirmed: dict[str, Unconfirmed] = field(default_factory=dict[str, Unconfirmed])
-
-    def begin_elsewhere(self, *call_ids: str) -> None:
-        self.begun.update(call_ids)
-        self.elsewhere.update(call_ids)
-
-    def go_on_from(self, earlier: "CallEnds") -> None:
-        """The run before this one in the same attempt: what has begun has begun."""
-        self.begun |= earlier.begun
-        self.elsewhere |= earlier.elsewhere
-
-    def expect(self, call_ids: Iterable[str]) -> None:
-        """The model asks for these: what became of earlier calls that had the same ids is told already."""
-        for call_id in call_ids:
-            for known in (self.finished, self.failed, self.parked):
-                known.pop(call_id, None)
-            for ids in (self.begun, self.elsewhere, self.canceled):
-                ids.discard(call_id)
-            if call_id in self.unconfirmed:  # it runs on, and is still to be watched
-                self.unconfirmed[f"{call_id} before"] = self.unconfirmed.pop(call_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +212,13 @@ class CallHook(AbstractCapability[Any]):
             return
         ended = really(running, inner)
         if had_ended or not (ended.cancelled() or ended.exception()):
-            # Noted as its end; the run that would be told is over. What takes too long is told as cancelled.
+            # Noted as its end, or as its error; the run that would be told is over. What takes too long is cancelled.
             await _within(self._result(running, ended), f"end {running.call_id}", self.policy.grace)
         else:
             self.ends.canceled.add(running.call_id)
-            await _within(_close(running), f"close {running.call_id}", self.policy.grace)
+            error = await _within(_close(running), f"close {running.call_id}", self.policy.grace)
+            if error is not None:
+                log.warning("what a cancelled call said last was not kept", call_id=running.call_id, error=repr(error))
 
 
 def really(call: RunningCall, inner: asyncio.Task[Any]) -> asyncio.Task[Any] | Future[Any]:
@@ -302,12 +267,13 @@ async def _closed(running: RunningCall, patience: timedelta) -> None:
             raise
 
 
-async def _within(work: Coroutine[Any, Any, object], name: str, patience: timedelta) -> None:
-    """To its end, whoever cancels meanwhile, if that does not take too long. Its errors are of no use to anybody."""
+async def _within(work: Coroutine[Any, Any, object], name: str, patience: timedelta) -> BaseException | None:
+    """To its end, whoever cancels meanwhile, if that does not take too long. Gives what kept it from its end."""
     task = asyncio.create_task(work, name=name)
     await _bounded_wait({task}, patience)
     task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    (came_to,) = await asyncio.gather(task, return_exceptions=True)
+    return came_to if isinstance(came_to, BaseException) else None
 
 
 async def _bounded_wait(waited: set[Any], limit: timedelta) -> None:

@@ -12,7 +12,7 @@ from structlog.contextvars import bound_contextvars
 
 from outlast import trace
 from outlast.calls.channel import CallChannel
-from outlast.calls.hook import Unconfirmed
+from outlast.calls.ends import Unconfirmed
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.signals import turn_topic
 from outlast.ids import TaskId
@@ -321,14 +321,14 @@ class Attempt:
             if isinstance(channel, CallChannel):
                 bind_channel(channel, self._shop.calls, task_id, attempt=1)
             self._shop.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, task_id), is_canceled=True)
-        if run.hook is not None:
-            run.hook.ends.unconfirmed.clear()
+            assert run.hook is not None
+            del run.hook.ends.unconfirmed[unconfirmed.call.call_id]
 
     def _disown(self) -> None:
         """Calls nobody took over (the attempt was lost) are still watched to their end."""
         hook = self._run.hook if self._run is not None else None
         if hook is not None:
-            for unconfirmed in hook.ends.unconfirmed.values():
+            for unconfirmed in (*hook.ends.unconfirmed.values(), *hook.ends.superseded):
                 self._shop.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, None), is_canceled=True)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic_ai.messages import ModelRequest, ModelRequestPart, ModelResponse, ToolCallPart, ToolReturnPart
 
 from outlast import ids
-from outlast.calls.hook import CallEnds, Unconfirmed
+from outlast.calls.ends import CallEnds, Unconfirmed
 from outlast.ids import TaskId
 from outlast.sessions import history
 from outlast.sessions.loop import TurnRun
