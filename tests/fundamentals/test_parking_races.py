@@ -398,7 +398,7 @@ async def test_a_second_attempt_is_cancelled_where_it_runs(runtime: Runtime) -> 
 async def test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """P1, B8: the commit that hurries a turn claims it, while the turn's own time has come and it is to be claimed."""
+    """P1, B8: a turn is hurried, while its own time has come and it is about to be claimed."""
     dig, survey, due = Checkpoint(), Survey(), asyncio.Event()
     begin, take = engine.Worker.begin, engine.Worker.take
 
@@ -406,9 +406,9 @@ async def test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it
         await dig()
         return "dug"
 
-    def begins(self: engine.Worker, work: Work) -> Any:
+    def begins(self: engine.Worker, work: Work, **options: Any) -> Any:
         due.set()
-        return begin(self, work)
+        return begin(self, work, **options)
 
     async def takes(self: engine.Worker, id: TurnId | TaskId) -> None:
         due.set()
