@@ -208,7 +208,7 @@ NO_READER_HANGS_AND_NONE_MISSES = (
         (
             Edit(
                 "src/outlast/sessions/turn.py",
-                '        data["dropped"] = events.drop_parts(unit, session.id, turn_id, after=after)\n',
+                '        data["dropped"] = events.drop_parts(unit, session.id, row.id, after=after)\n',
                 '        data["dropped"] = []\n',
             ),
         ),
@@ -312,6 +312,18 @@ STOPPING_STOPS = (
             ),
         ),
         Test("tests/integration/test_stop_races.py::test_a_stop_right_after_the_claim_is_noticed_at_once"),
+    ),
+    Mutant(
+        "P6",
+        "a stop of a turn that its making claimed is noticed late",
+        (
+            Edit(
+                "src/outlast/engines/distributed.py",
+                "self._worker.begin(each, may_be_stopped=True)",
+                "self._worker.begin(each)",
+            ),
+        ),
+        Test("tests/integration/test_sequels.py::test_a_stop_that_comes_before_the_claim_is_known_here_stops_the_turn"),
     ),
 )
 
