@@ -1,18 +1,29 @@
 """What no living worker has the agent for waits, and says so, until somebody starts one (DESIGN 8)."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_ai import Agent
 
+from outlast import ids
+from outlast.cli import doctor
+from outlast.ids import SessionId
+from outlast.sessions.inbox import Limits
+from outlast.store.tasks import NewTask
+from outlast.store.unit import Unit
+from outlast.tasks import service
 from outlast.testing import ScriptedModel
 from tests.support.runtime import Runtime, event_types
 from tests.support.server import client_of, serving
 
+SPEC: dict[str, Any] = {"agent": "pilot", "args": {}}
 
-def named(name: str) -> Agent[None, str]:
-    return Agent(ScriptedModel(lambda _: f"{name} heard you."), name=name)
+
+def named(name: str, *tools: Callable[[], str]) -> Agent[None, str]:
+    return Agent(ScriptedModel(lambda _: f"{name} heard you."), name=name, tools=tools)
 
 
 @pytest.fixture
@@ -36,6 +47,32 @@ async def test_a_turn_that_nobody_can_run_says_which_agent_it_waits_for(runtime:
         await workers.enter_async_context(runtime(agent=named("pilot")))
         assert (await sent.outcome(wait=30)).text == "pilot heard you."
         assert (await session.refresh()).no_worker_for is None
+
+
+async def test_a_task_that_nobody_can_run_says_which_agent_it_waits_for(runtime: Runtime) -> None:
+    """DESIGN 8, P4: its tool may run again, and only a worker with its agent has that tool."""
+
+    def fly() -> str:
+        return "flown"
+
+    def left_behind(unit: Unit, session_id: SessionId) -> None:
+        new = NewTask(ids.task_id(), title="fly", call_id="c1", tool="fly", spec=SPEC, may_run_again=True)
+        task = service.make(unit, session_id, new, worker_id=ids.worker_id())
+        service.orphaned(unit, task, limits=Limits())
+
+    accepting = runtime(agent=named("pilot"), run_work=False)
+    async with AsyncExitStack() as workers, serving(accepting) as server, client_of(server) as ada:
+        session_id = SessionId((await ada.sessions.create()).id)
+        await accepting.database.transaction(lambda unit: left_behind(unit, session_id), name="left behind")
+        (task,) = await ada.tasks.list()
+        assert (task.state, task.no_worker_for) == ("queued", "pilot")
+        await workers.enter_async_context(runtime(agent=named("cook")))
+        assert (await ada.tasks.get(task.id)).no_worker_for == "pilot"
+        (found,) = [each async for each in doctor._findings(ada) if each.id == task.id]  # pyright: ignore[reportPrivateUsage]
+        assert "no worker has its agent 'pilot'" in found.problem
+        await workers.enter_async_context(runtime(agent=named("pilot", fly)))
+        ended = await ada.tasks.wait(task.id, seconds=30)
+        assert (ended.state, ended.result, ended.no_worker_for) == ("succeeded", "flown", None)
 
 
 async def test_a_worker_that_leaves_is_no_longer_counted(runtime: Runtime) -> None:

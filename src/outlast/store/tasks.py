@@ -76,6 +76,13 @@ class Task:
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    no_worker_for: str | None = None
+    """The agent it waits for, where it was looked for and no living worker has it."""
+
+    @property
+    def agent(self) -> str:
+        """The one whose tool it runs."""
+        return self.spec.get("agent", "")
 
     @property
     def is_over(self) -> bool:

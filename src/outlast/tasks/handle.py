@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
 from outlast.sessions.inbox import Limits
 from outlast.sessions.settlement import Verdict
-from outlast.store import outputs, tasks
+from outlast.store import agents, outputs, tasks
 from outlast.store.database import Database, persistently
 from outlast.store.outputs import Piece
 from outlast.store.tasks import Task, TaskState
@@ -62,8 +62,9 @@ class Tasks:
         if state is not None and state not in TaskState._value2member_map_:
             raise InvalidInput(f"{state!r} is not a state of a task: use one of {[each.value for each in TaskState]}.")
         most = paging.clamp(limit)
-        found = await self.database.read(
-            lambda connection: tasks.page(
+
+        def read(connection: sa.Connection) -> Sequence[Task]:
+            found = tasks.page(
                 connection,
                 owner_id=self.owner_id,
                 session_id=None if session_id is None else SessionId(session_id),
@@ -73,15 +74,21 @@ class Tasks:
                 before=before,
                 limit=most + 1,
             )
-        )
+            return _with_waits(connection, found)
+
+        found = await self.database.read(read)
         shown = found[:most]
         return Page(shown, shown[-1].id if len(found) > most else None)
 
     async def get(self, task_id: TaskId | str) -> Task:
-        task = await self.database.glance(lambda connection: tasks.get(connection, TaskId(task_id)))
-        if task is None or task.owner_id != self.owner_id:
-            raise NotFound("There is no such task.", id=task_id)
-        return task
+        def read(connection: sa.Connection) -> Task:
+            task = tasks.get(connection, TaskId(task_id))
+            if task is None or task.owner_id != self.owner_id:
+                raise NotFound("There is no such task.", id=task_id)
+            (told,) = _with_waits(connection, [task])
+            return told
+
+        return await self.database.glance(read)
 
     async def wait(self, task_id: TaskId | str, *, seconds: float | None = None) -> Task:
         """Wait for the task's end, at most so long; gives it as it is then."""
@@ -146,6 +153,17 @@ class Tasks:
             ),
             name="settle_task",
         )
+
+
+def _with_waits(connection: sa.Connection, found: Sequence[Task]) -> Sequence[Task]:
+    """Those that wait for an agent say so if no living worker has it."""
+    if not any(each.state is TaskState.QUEUED for each in found):
+        return found
+    there = agents.present(connection)
+    return [
+        replace(each, no_worker_for=each.agent) if each.state is TaskState.QUEUED and each.agent not in there else each
+        for each in found
+    ]
 
 
 def list_of_verdicts() -> Sequence[str]:

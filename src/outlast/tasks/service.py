@@ -167,7 +167,7 @@ def settle(unit: Unit, task_id: TaskId, verdict: str, *, by: str, note: str, own
 
 def work_of(task: Task, *, behind: int = 0) -> Work:
     """The more of an owner's tasks wait already, the later its next one is started."""
-    return Work(task.id, task.owner_id, task.spec.get("agent", ""), priority=-behind)
+    return Work(task.id, task.owner_id, task.agent, priority=-behind)
 
 
 def in_turn(waiting: Iterable[Task]) -> Iterator[Work]:

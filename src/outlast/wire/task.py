@@ -20,6 +20,9 @@ class TaskAnswer(Answer):
     title: str
     args: JsonValue
     state: Literal["queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+    no_worker_for: str | None = Field(
+        default=None, description="The agent it waits for, while no worker is there that has it."
+    )
     is_cancel_requested: bool
     detail: str | None
     progress: dict[str, JsonValue] | None
