@@ -76,6 +76,8 @@ class Worker:
         self._attempts: dict[str, Attempt] = {}
         self._claimed: dict[str, Attempt] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._handed_again: set[str] = set()
+        """Turns, while they ran: they may have been given back."""
         self._claiming = 0
         self._has_claimed = asyncio.Event()
         # What a commit claims that is not known here yet, and under which name. What is rolled back goes with its unit.
@@ -113,6 +115,8 @@ class Worker:
             if may_be_stopped:
                 attempt.look()
         if work.id in self._running:
+            if not is_task(work.id):
+                self._handed_again.add(work.id)
             return None
         run = self._run_again(TaskId(work.id)) if is_task(work.id) else self._attempt(TurnId(work.id))
         return self._start(work.id, run)
@@ -189,11 +193,16 @@ class Worker:
             log.error("a turn could not be brought to an end", turn_id=turn_id, exception=error_chain(exc))
         finally:
             self._attempts.pop(turn_id, None)
+            self._handed_again.discard(turn_id)
             self._running.pop(turn_id, None)
 
     async def _next(self, turn_id: TurnId, *, is_free: bool) -> Attempt | None:
         """What another commit claimed, also while it is asked for here; if it may be free, what can be claimed."""
+        is_free = is_free or turn_id in self._handed_again
+        self._handed_again.discard(turn_id)
         claimed = await self._claim(turn_id) if is_free and turn_id not in self._claimed else None
+        if claimed is None and turn_id in self._handed_again:  # in this moment
+            return await self._next(turn_id, is_free=True)
         return claimed or self._claimed.pop(turn_id, None)
 
     async def _let_claim(self) -> None:
