@@ -20,7 +20,8 @@ from outlast.sessions import delete
 from outlast.sessions.turn import TurnLimits
 from outlast.store import deleted, events
 from outlast.store.database import Database
-from outlast.store.unit import Committed, SilentOutbox, Unit
+from outlast.store.outbox import Committed, SilentOutbox
+from outlast.store.unit import Unit
 from tests.support.store import OWNER, append, new_session, note
 
 TURN = TurnId("trn_1")

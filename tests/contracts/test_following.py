@@ -14,7 +14,7 @@ from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
 from outlast.store import events
 from outlast.store.database import Database
-from outlast.store.unit import Committed, SilentOutbox
+from outlast.store.outbox import Committed, SilentOutbox
 from tests.support.commits import let_run
 from tests.support.store import append, new_session, note
 

@@ -17,7 +17,8 @@ from outlast.events.signals import log_topic
 from outlast.ids import TurnId
 from outlast.store import opening
 from outlast.store.connection import connect
-from outlast.store.unit import Unit, Work
+from outlast.store.outbox import Work
+from outlast.store.unit import Unit
 from tests.support.store import new_session, note, opened
 
 Pair = tuple[PostgresSignals, PostgresSignals]

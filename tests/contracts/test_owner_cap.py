@@ -17,8 +17,9 @@ from outlast.sessions.inbox import Limits
 from outlast.sessions.turn import Claim, TurnLimits
 from outlast.store import turns
 from outlast.store.database import Database
+from outlast.store.outbox import Committed, SilentOutbox, Work
 from outlast.store.turns import Disposition, Origin, TurnState
-from outlast.store.unit import Committed, SilentOutbox, Unit, Work
+from outlast.store.unit import Unit
 from tests.support.store import OWNER, new_session, opened
 
 T = TypeVar("T")

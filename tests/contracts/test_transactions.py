@@ -12,7 +12,8 @@ from outlast.errors import StoreUnavailable
 from outlast.ids import TurnId
 from outlast.store import turns
 from outlast.store.database import Database, Moment
-from outlast.store.unit import Committed, Unit, Work
+from outlast.store.outbox import Committed, Work
+from outlast.store.unit import Unit
 from tests.support.store import Outbox, append, count_events, new_session, note, opened, started, stored_notes
 
 

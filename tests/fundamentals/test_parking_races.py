@@ -16,8 +16,9 @@ from outlast.engines import engine
 from outlast.events.types import EventType
 from outlast.ids import TaskId, TurnId
 from outlast.store import tables, turns
+from outlast.store.outbox import Work
 from outlast.store.tasks import TaskState
-from outlast.store.unit import Unit, Work
+from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, Step, call, gate, texts_seen, tool_returns
 from tests.support.background import (
     BUDGET,

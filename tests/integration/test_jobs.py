@@ -24,7 +24,8 @@ from outlast.store import opening, workers
 from outlast.store.connection import connect
 from outlast.store.database import Moment
 from outlast.store.jobs import CHANNEL, manager_of, queries
-from outlast.store.unit import Unit, Work
+from outlast.store.outbox import Work
+from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, text
 from tests.support.runtime import FAST, event_types, events_of
 

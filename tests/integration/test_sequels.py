@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessage
 from outlast import Outlast, Session, Settings, hints
 from outlast.engines.distributed import DistributedEngine
 from outlast.events.event import Event
-from outlast.store.unit import Work
+from outlast.store.outbox import Work
 from outlast.testing import ScriptedModel, call
 from tests.support.runtime import FAST, event_types, events_of
 

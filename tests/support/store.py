@@ -15,8 +15,9 @@ from outlast.events.types import EventType
 from outlast.ids import SessionId
 from outlast.store import events, opening, opening_postgres, sessions
 from outlast.store.database import Database
+from outlast.store.outbox import Committed, SilentOutbox, Work
 from outlast.store.tables import events as event_rows
-from outlast.store.unit import Committed, SilentOutbox, Unit, Work
+from outlast.store.unit import Unit
 
 OWNER = "olga"
 

@@ -30,7 +30,12 @@ class CallEnds:
     canceled: set[str] = field(default_factory=set[str])
     unconfirmed: dict[str, Unconfirmed] = field(default_factory=dict[str, Unconfirmed])
     superseded: list[Unconfirmed] = field(default_factory=list[Unconfirmed])
-    """Those that run on although the model has used their ids again."""
+    """Those that run on although their ids are used again."""
+
+    def begin(self, call_id: str) -> None:
+        """Of a call that runs again, the end of this run counts. The earlier one is watched, if it runs on."""
+        self.begun.add(call_id)
+        self._supersede(call_id)
 
     def begin_elsewhere(self, *call_ids: str) -> None:
         """Those that have begun here already, and asked for something, are not begun anew by that."""
@@ -51,5 +56,8 @@ class CallEnds:
                 known.pop(call_id, None)
             for ids in (self.begun, self.elsewhere, self.canceled):
                 ids.discard(call_id)
-            if call_id in self.unconfirmed:  # it runs on, and is still to be watched
-                self.superseded.append(self.unconfirmed.pop(call_id))
+            self._supersede(call_id)
+
+    def _supersede(self, call_id: str) -> None:
+        if call_id in self.unconfirmed:
+            self.superseded.append(self.unconfirmed.pop(call_id))

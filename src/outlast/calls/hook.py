@@ -113,7 +113,7 @@ class CallHook(AbstractCapability[Any]):
         if not is_control and self.breaker.refuses(call.tool_name, call.args):
             raise ToolFailed(REFUSED.format(count=MOST))
         running = self.host.begin(call)
-        self.ends.begun.add(call_id)
+        self.ends.begin(call_id)
         inner = start(running, handler, args)
         try:
             parked = await self._wait(running, inner, Hints(budget=None) if is_control else hints)

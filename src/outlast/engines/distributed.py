@@ -16,8 +16,9 @@ from outlast.sessions.delete import Deletions
 from outlast.sessions.history import message_type
 from outlast.sessions.inbox import Limits
 from outlast.store import jobs, workers
+from outlast.store.outbox import Outbox, Work
 from outlast.store.postgres import PostgresDatabase
-from outlast.store.unit import Outbox, Unit, Work
+from outlast.store.unit import Unit
 
 log = structlog.get_logger("outlast.engine")
 
@@ -33,6 +34,9 @@ class AcceptingEngine:
 
     def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
         return None
+
+    def drop(self, work: Sequence[Work]) -> None:
+        """Nothing is claimed here."""
 
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         unclaimed = [each for each in work if each.claim is None]
@@ -94,12 +98,19 @@ class DistributedEngine(AcceptingEngine):
         await self._presence.close()
 
     def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
-        """What comes of work that ran here needs no job, if there is room. What people send goes to whoever is free."""
+        """A sequel needs no job if there is room here. The first turn for a message goes to whoever is free."""
         turns, _ = self._room()
-        is_ours = work.is_sequel and self._is_open and turns > 0 and self._worker.has(work)
-        if not is_ours or not workers.may_begin(unit, self._name()):
+        if not (work.is_sequel and self._is_open and turns > 0 and self._worker.has(work)):
             return None
-        return self._worker.expect(work)
+        name = self._worker.expect(work)  # before the database is asked: others may be at this point meanwhile
+        if workers.may_begin(unit, name):
+            return name
+        self._worker.forget(work)
+        return None
+
+    def drop(self, work: Sequence[Work]) -> None:
+        for each in work:
+            self._worker.forget(each)
 
     def notice(self, work: Sequence[Work]) -> None:
         for each in work:

@@ -20,7 +20,8 @@ from outlast.ids import WorkerId, is_task
 from outlast.sessions import turn
 from outlast.sessions.inbox import Limits
 from outlast.store import agents, pauses, tasks, turns
-from outlast.store.unit import Unit, Work
+from outlast.store.outbox import Work
+from outlast.store.unit import Unit
 from outlast.tasks import service
 
 log = structlog.get_logger("outlast.engine")
@@ -106,6 +107,11 @@ class EmbeddedEngine:
         if not is_free or not self._worker.has(work) or pauses.find(unit.connection) is not None:
             return None
         return self._worker.expect(work)
+
+    def drop(self, work: Sequence[Work]) -> None:
+        for each in work:
+            self._worker.forget(each)
+        self._pump()
 
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         """The rows are the queue."""

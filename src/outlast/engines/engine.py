@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 import structlog
 
@@ -18,9 +18,10 @@ from outlast.sessions.host import TurnContext
 from outlast.sessions.workshop import Workshop
 from outlast.store import events, turns
 from outlast.store.database import persistently
+from outlast.store.outbox import Work
 from outlast.store.tasks import Task
 from outlast.store.turns import Disposition, TurnState
-from outlast.store.unit import Unit, Work
+from outlast.store.unit import Unit
 from outlast.tasks import service
 from outlast.tasks.rerun import run_again
 from outlast.tools import outcomes
@@ -34,6 +35,10 @@ class Engine(Protocol):
 
     def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
         """Inside the transaction that makes a turn: this worker's name, if it claims the turn with that commit."""
+        ...
+
+    def drop(self, work: Sequence[Work]) -> None:
+        """After a rollback: what was to be claimed was not made."""
         ...
 
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
@@ -80,8 +85,9 @@ class Worker:
         """Turns, while they ran: they may have been given back."""
         self._claiming = 0
         self._has_claimed = asyncio.Event()
-        # What a commit claims that is not known here yet, and under which name. What is rolled back goes with its unit.
-        self._expected: WeakKeyDictionary[Work, Workshop] = WeakKeyDictionary()
+        self._expected: dict[Work, Workshop] = {}
+        """What a commit claims that is not known here yet, and under which name."""
+        self._is_leaving = False
 
     @property
     def running_turns(self) -> int:
@@ -98,9 +104,12 @@ class Worker:
         return work.agent in self.workshop.hosts
 
     def expect(self, work: Work) -> WorkerId:
-        """A place is kept for a turn that is claimed as it is made, until `begin`."""
+        """A place is kept for a turn that is claimed as it is made, until `begin`, or `forget` if it is not made."""
         shop = self._expected[work] = self.workshop
         return shop.worker_id
+
+    def forget(self, work: Work) -> None:
+        self._expected.pop(work, None)
 
     def begin(self, work: Work, *, may_be_stopped: bool = False) -> asyncio.Task[None] | None:
         """Start an attempt of a turn or a task, unless one of it already runs here. It claims what is not claimed.
@@ -122,7 +131,8 @@ class Worker:
         return self._start(work.id, run)
 
     def _start(self, id: str, attempt: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        running = asyncio.create_task(attempt, name=f"attempt {id}")
+        # In a context of its own: whoever made it may have been in the middle of a request, or of another call.
+        running = asyncio.create_task(attempt, name=f"attempt {id}", context=Context())
         self._running[id] = running
         return running
 
@@ -152,7 +162,8 @@ class Worker:
             self.begin(claimed, may_be_stopped=True)
 
     def leave(self) -> None:
-        """Hand over at the next boundary."""
+        """Hand over at the next boundary, and begin nothing any more."""
+        self._is_leaving = True
         for attempt in self._attempts.values():
             attempt.leave()
 
@@ -216,6 +227,9 @@ class Worker:
         """True when the attempt broke down and its turn was given back."""
         fence = attempt.claim.fence
         await self._let_claim()
+        if self._is_leaving:
+            await self._give_back(fence, has_crashed=False)
+            return False
         try:
             await attempt.run()
         except Exception as exc:
@@ -227,7 +241,7 @@ class Worker:
                 attempt=fence.attempt,
                 exception=error_chain(exc),
             )
-            return await self._give_back(fence)
+            return await self._give_back(fence, has_crashed=True)
         if attempt.has_many_deltas:
             await self._fold(attempt.claim)
         return False
@@ -283,14 +297,14 @@ class Worker:
             attempt.look()
         return attempt
 
-    async def _give_back(self, fence: turn.Fence) -> bool:
-        """After an end that nobody foresaw: no reader may hang on a turn that nothing runs. False: not ours to give."""
+    async def _give_back(self, fence: turn.Fence, *, has_crashed: bool) -> bool:
+        """No reader may hang on a turn that nothing runs. False: not ours to give."""
 
         def give_back(unit: Unit) -> bool:
             row = turns.get(unit.connection, fence.turn_id) if unit.try_lock(fence.session_id) else None
             if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
                 return False
-            return turn.requeue(unit, row, has_crashed=True) is Disposition.MOVED
+            return turn.requeue(unit, row, has_crashed=has_crashed) is Disposition.MOVED
 
         try:
             return await persistently(lambda: self.workshop.database.transaction(give_back, name="give_back"))

@@ -8,7 +8,8 @@ from outlast.engines.engine import Engine
 from outlast.events.event import Event
 from outlast.events.signals import LocalSignals
 from outlast.ids import WorkerId
-from outlast.store.unit import Committed, Unit, Work
+from outlast.store.outbox import Committed, Work
+from outlast.store.unit import Unit
 from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
@@ -28,6 +29,10 @@ class EngineOutbox:
     def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
         return None if self.engine is None else self.engine.claimant(unit, work)
 
+    def drop(self, unit: Unit) -> None:
+        if unit.expected and self.engine is not None:
+            self.engine.drop(unit.expected)
+
     def enqueue(self, unit: Unit, work: Sequence[Work]) -> None:
         if self.engine is not None:
             self.engine.enqueue(unit, work)
@@ -39,10 +44,10 @@ class EngineOutbox:
             unit.committed.is_told = True
 
     def deliver(self, committed: Committed) -> None:
+        if committed.work and self.engine is not None:
+            self.engine.notice(committed.work)  # first: what the commit claimed, nobody else begins
         say = self.signals.announce if committed.is_told else self.signals.publish
         say(committed.topics, committed.news)
-        if committed.work and self.engine is not None:
-            self.engine.notice(committed.work)
         for each in self.listeners if committed.events else ():
             try:
                 each(committed.events)

@@ -1,8 +1,9 @@
 """Pausing: workers start nothing new while everything is accepted; what runs goes on. It survives restarts."""
 
 from outlast.store import pauses, tasks, turns
+from outlast.store.outbox import Work
 from outlast.store.pauses import Pause
-from outlast.store.unit import Unit, Work
+from outlast.store.unit import Unit
 from outlast.tasks import service
 
 

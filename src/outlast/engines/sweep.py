@@ -17,9 +17,10 @@ from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.store import deleted, jobs, tasks, turns, workers
 from outlast.store.database import Database
+from outlast.store.outbox import Work
 from outlast.store.tasks import Task, TaskState
 from outlast.store.turns import TurnRow, TurnState
-from outlast.store.unit import Unit, Work
+from outlast.store.unit import Unit
 from outlast.store.workers import Roll, Sighting
 from outlast.tasks import service
 from outlast.tools.redact import error_chain

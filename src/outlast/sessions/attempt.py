@@ -17,10 +17,11 @@ from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.signals import turn_topic
 from outlast.ids import TaskId
 from outlast.sessions import failure, history, turn
+from outlast.sessions.boundary import HandOver, Step, StopAsked
 from outlast.sessions.due import due_at_boundary
 from outlast.sessions.host import AgentHost, TurnContext
 from outlast.sessions.load import load
-from outlast.sessions.loop import HandOver, Step, TurnRun
+from outlast.sessions.loop import TurnRun
 from outlast.sessions.settle import carry_over, keep_partial, log_known_ends, settle
 from outlast.sessions.turn import Claim
 from outlast.sessions.turn_calls import bind_channel
@@ -126,7 +127,7 @@ class Attempt:
             if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
                 self.cancel(Cause.LOST)
             elif row.stop_requested_at is not None:
-                self.cancel(Cause.INTERRUPT if row.stop_reason == "interrupt" else Cause.USER)
+                self.cancel(_cause_of(row.stop_reason))
             elif self._run is not None and _has_word(await self._waiting()):
                 self._run.calls.press()
 
@@ -148,7 +149,7 @@ class Attempt:
         claim, shop = self.claim, self._shop
         run = self._run = await self._load(has_history=claim.has_history)
         if claim.turn.stop_requested_at is not None:
-            self._cause = Cause.INTERRUPT if claim.turn.stop_reason == "interrupt" else Cause.USER
+            self._cause = _cause_of(claim.turn.stop_reason)
             raise asyncio.CancelledError
         if claim.turn.crashes >= shop.policy.max_claims:
             raise failure.crash_loop(claim.turn.crashes)
@@ -230,6 +231,8 @@ class Attempt:
             raise exc  # that is no failure of the turn: whoever opens the store next goes on with it
         if isinstance(exc, HandOver):
             await self._hand_over()
+        elif isinstance(exc, StopAsked):
+            await self._stopped(_cause_of(exc.reason))
         else:
             await self._failed(self._describe(exc))
 
@@ -263,6 +266,7 @@ class Attempt:
     async def _give_up(self, exc: Exception) -> None:
         """What this attempt wanted to write cannot be written: fail the turn from what is committed, or it hangs."""
         await self._log.discard()
+        self._disown()
         self._run = None
         try:
             await self._failed(self._describe(exc))
@@ -325,11 +329,15 @@ class Attempt:
             del run.hook.ends.unconfirmed[unconfirmed.call.call_id]
 
     def _disown(self) -> None:
-        """Calls nobody took over (the attempt was lost) are still watched to their end."""
+        """Calls that nobody took over, as when the attempt was lost, are still watched to their end."""
         hook = self._run.hook if self._run is not None else None
         if hook is not None:
             for unconfirmed in (*hook.ends.unconfirmed.values(), *hook.ends.superseded):
                 self._shop.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, None), is_canceled=True)
+
+
+def _cause_of(stop_reason: str | None) -> Cause:
+    return Cause.INTERRUPT if stop_reason == "interrupt" else Cause.USER
 
 
 def _has_word(waiting: Sequence[Input]) -> bool:

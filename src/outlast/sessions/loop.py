@@ -7,7 +7,6 @@ request. Whatever interrupts the run, a new run from the committed history goes 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 import structlog
@@ -36,6 +35,7 @@ from outlast.events.event import Draft
 from outlast.events.outcome import Usage
 from outlast.events.types import EventType
 from outlast.sessions import delivery, failure, history, prompt, turn
+from outlast.sessions.boundary import HandOver, Step, StopAsked
 from outlast.sessions.call_log import CallLog
 from outlast.sessions.due import due_at_boundary, due_at_start
 from outlast.sessions.host import AgentHost
@@ -55,18 +55,6 @@ from outlast.tools import outcomes
 from outlast.tools.hints import UNSET
 
 log = structlog.get_logger("outlast.turns")
-
-
-class Step(StrEnum):
-    """How one run of the agent left the turn."""
-
-    ENDED = "ended"
-    GOES_ON = "goes_on"
-    NOTHING_TO_DO = "nothing_to_do"
-
-
-class HandOver(Exception):
-    """The worker is leaving: the turn is at a boundary and can go on elsewhere."""
 
 
 @dataclass(slots=True)
@@ -203,6 +191,8 @@ class TurnRun:
         is_continuation = has_prompt and self.claim.turn.origin is Origin.RETRY
 
         def deliver(unit: Unit) -> list[Input] | None:
+            if self.log.stop_reason is not None:
+                return None
             waiting = inputs.waiting_for(unit, self.claim.fence.session_id)
             due = due_at_boundary(waiting) if self.has_begun else due_at_start(waiting)
             if has_prompt and not due and not is_continuation:
@@ -212,6 +202,8 @@ class TurnRun:
             return due
 
         due = await self.log.commit("deliver" if not self.has_begun or has_prompt else "request", deliver)
+        if self.log.stop_reason is not None:
+            raise StopAsked(self.log.stop_reason)
         if due is None:
             return False
         prompts = [prompt.render(each) for each in due]

@@ -19,8 +19,9 @@ from outlast.owners import limit
 from outlast.sessions.due import due_at_start
 from outlast.store import events, inputs, messages, pauses, sessions, tables, tasks, turns
 from outlast.store.inputs import Input, InputKind
+from outlast.store.outbox import Work
 from outlast.store.turns import Disposition, Origin, TurnRow, TurnState
-from outlast.store.unit import LockedSession, OwnerLock, Unit, Work
+from outlast.store.unit import LockedSession, OwnerLock, Unit
 from outlast.tools.hints import UNSET, Unset
 
 

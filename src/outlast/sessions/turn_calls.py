@@ -107,7 +107,7 @@ class TurnCalls:
             self._shop.home,
             fence.session_id,
             call.tool_call_id,
-            may_write=lambda unit: turns.holds(unit, fence.turn_id, fence.attempt),
+            may_write=lambda unit: turns.hold_of(unit, fence.turn_id, fence.attempt) is not None,
             tell_progress=lambda progress: self._log.add(
                 EventType.CALL_PROGRESS, {"call_id": call.tool_call_id, "progress": progress}
             ),

@@ -65,6 +65,8 @@ class TurnLog:
     coalesce: timedelta
     when_lost: Callable[[], None]
     deltas: int = 0
+    stop_reason: str | None = None
+    """Why the turn was asked to stop, as the running or last commit sees it."""
     written: list[ModelMessage] = field(default_factory=list[ModelMessage])
     _commit_seconds: float = 0.0
     _pending: list[_Item] = field(default_factory=list[_Item])
@@ -148,8 +150,10 @@ class TurnLog:
 
         def write(unit: Unit) -> T:
             is_there = unit.try_lock(self.fence.session_id)
-            if not is_there or not turns.holds(unit, self.fence.turn_id, self.fence.attempt):
+            hold = turns.hold_of(unit, self.fence.turn_id, self.fence.attempt) if is_there else None
+            if hold is None:
                 raise AttemptLost("Another attempt of this turn has taken over, or its session was deleted.")
+            self.stop_reason = hold.stop_reason
             self._write(unit, unit.lock(self.fence.session_id), batch)
             return fn(unit)
 

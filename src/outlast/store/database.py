@@ -9,7 +9,8 @@ import structlog
 
 from outlast.clock import monotonic
 from outlast.errors import StoreUnavailable
-from outlast.store.unit import Committed, Outbox, Unit
+from outlast.store.outbox import Committed, Outbox
+from outlast.store.unit import Unit
 from outlast.tools.redact import error_chain
 
 T = TypeVar("T")

@@ -19,7 +19,8 @@ from pydantic_core import from_json
 from sqlalchemy.util import await_only
 
 from outlast.ids import WorkerId, is_task
-from outlast.store.unit import Unit, Work
+from outlast.store.outbox import Work
+from outlast.store.unit import Unit
 
 PREFIX = "outlast_"
 # Every name is said here, for the environment may hold some that are meant for other queues.

@@ -17,8 +17,9 @@ from sqlalchemy.util import await_only, greenlet_spawn
 
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.store.database import CommitWatcher, Farewell, decided, hand_on, persistently
+from outlast.store.outbox import Outbox, SilentOutbox
 from outlast.store.sqlite import translate
-from outlast.store.unit import Outbox, SilentOutbox, Unit
+from outlast.store.unit import Unit
 
 T = TypeVar("T")
 log = structlog.get_logger("outlast.store")
@@ -174,9 +175,10 @@ class PostgresDatabase:
 
     async def _run(self, fn: Callable[[Unit], T], name: str) -> tuple[T, Unit]:
         done: tuple[T, Unit] | None = None
+        unit: Unit | None = None
 
         def run() -> tuple[T, Unit]:
-            nonlocal done
+            nonlocal done, unit
             with self._engine.sync_engine.connect() as connection, connection.begin():
                 unit = Unit(connection, outbox=self._outbox)
                 result = fn(unit)
@@ -190,8 +192,11 @@ class PostgresDatabase:
         try:
             # In one go: each call of SQLAlchemy's asynchronous engine would change stacks twice.
             done = await greenlet_spawn(run)
-        except FOREIGN as exc:
-            if done is None or not await self._was_committed(done[1], exc):
+        except BaseException as exc:
+            is_unknown = isinstance(exc, FOREIGN)
+            if done is None or not is_unknown or not await self._was_committed(done[1], exc):
+                if unit is not None:
+                    unit.drop()
                 raise
         if self.watcher is not None:
             self.watcher(name, "after")

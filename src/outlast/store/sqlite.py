@@ -23,7 +23,8 @@ from sqlalchemy.pool import NullPool
 from outlast.clock import Clock
 from outlast.errors import StoreUnavailable
 from outlast.store.database import CommitWatcher, Farewell, hand_on
-from outlast.store.unit import Outbox, SilentOutbox, Unit
+from outlast.store.outbox import Outbox, SilentOutbox
+from outlast.store.unit import Unit
 
 T = TypeVar("T")
 
@@ -52,8 +53,10 @@ class _Job:
 
     def settle(self, outbox: Outbox) -> None:
         """On the event loop: tell the engine and the readers, then whoever waits."""
-        if self.error is None and self.unit is not None:
+        if self.unit is not None and self.error is None:
             hand_on(outbox, self.unit.committed)
+        elif self.unit is not None:
+            self.unit.drop()
         if self.future.done():
             return
         if self.error is None:
@@ -212,14 +215,12 @@ class SqliteDatabase:
         self._watch(batch, "after")
 
     def _run(self, connection: sa.Connection, job: _Job) -> None:
-        unit = Unit(connection, self._clock.now(), outbox=self._outbox, is_serial=True)
+        unit = job.unit = Unit(connection, self._clock.now(), outbox=self._outbox, is_serial=True)
         try:
             job.result = job.fn(unit)
             unit.flush()
         except BaseException as exc:
             job.error = self._farewell.tell(translate(exc))
-        else:
-            job.unit = unit
 
     def _watch(self, batch: list[_Job], moment: Any) -> None:
         if self.watcher is not None:

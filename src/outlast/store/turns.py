@@ -117,7 +117,9 @@ _THERE = sa.exists().where(sessions.c.id == turns.c.session_id, sessions.c.delet
 """A turn of a session that is being deleted is no longer there."""
 _GET = Statement(sa.select(turns).where(turns.c.id == sa.bindparam("id"), _THERE))
 _INSERT = Statement(sa.insert(turns).inline(), turns.c.keys())
-_FENCE = Statement(sa.select(turns.c.attempt, turns.c.state).where(turns.c.id == sa.bindparam("id")))
+_FENCE = Statement(
+    sa.select(turns.c.attempt, turns.c.state, turns.c.stop_reason).where(turns.c.id == sa.bindparam("id"))
+)
 
 
 def get(connection: sa.Connection, turn_id: TurnId) -> TurnRow | None:
@@ -200,10 +202,19 @@ def insert(
     return from_row(values)
 
 
-def holds(unit: Unit, turn_id: TurnId, attempt: int) -> bool:
-    """Whether this attempt is still the one that may write: the fence of every write of a turn."""
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """An attempt is the one that may write. `stop_reason`: why it was asked to stop, if it was."""
+
+    stop_reason: str | None
+
+
+def hold_of(unit: Unit, turn_id: TurnId, attempt: int) -> Hold | None:
+    """None when another attempt may write, or none: the fence of every write of a turn."""
     row = _FENCE.first(unit.reading(turns), id=turn_id)
-    return row is not None and row["attempt"] == attempt and row["state"] == TurnState.RUNNING.value
+    if row is None or row["attempt"] != attempt or row["state"] != TurnState.RUNNING.value:
+        return None
+    return Hold(row["stop_reason"])
 
 
 def move(

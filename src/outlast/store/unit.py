@@ -5,11 +5,10 @@ Events and work go into the same commit as the state they tell of; signals are s
 
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy as sa
 from pydantic_core import to_json
@@ -18,88 +17,13 @@ from sqlalchemy.dialects import postgresql
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
 from outlast.events.event import Draft, Event
-from outlast.events.news import News, news_of
-from outlast.events.signals import feed_topic, log_topic
+from outlast.events.signals import feed_topic
 from outlast.events.types import FED
-from outlast.ids import SessionId, TaskId, TurnId, WorkerId
+from outlast.ids import SessionId, WorkerId
 from outlast.store import tables
 from outlast.store.batch import Batch
+from outlast.store.outbox import Committed, Outbox, SilentOutbox, Work
 from outlast.store.statement import Row, Statement, Write
-
-
-@dataclass(slots=True, eq=False, weakref_slot=True)
-class Work:
-    """Something for the engine to start: one attempt of a turn or of a task, not before an instant if it has one.
-
-    `claim` is there if the commit claimed it too. What is of higher `priority` is started first, where work waits.
-    `is_sequel`: a turn that comes of a turn or a task, and may as well run where that ran.
-    """
-
-    id: TurnId | TaskId
-    owner_id: str
-    agent: str
-    not_before: datetime | None = None
-    claim: object | None = None
-    priority: int = 0
-    is_sequel: bool = False
-
-
-@dataclass(slots=True)
-class Committed:
-    """What a commit made true, handed on after it: lose it and nothing but time is lost."""
-
-    events: list[Event] = field(default_factory=list[Event])
-    work: list[Work] = field(default_factory=list[Work])
-    signals: list[str] = field(default_factory=list[str])
-    rows: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
-    """The events as they were written."""
-    is_told: bool = False
-    """The commit itself told other processes to look."""
-
-    @property
-    def topics(self) -> list[str]:
-        """Of all that may be looked at anew."""
-        return list(dict.fromkeys([*(log_topic(event.session_id) for event in self.events), *self.signals]))
-
-    @property
-    def news(self) -> list[News]:
-        return news_of(self.rows)
-
-
-class Outbox(Protocol):
-    """Where a unit's work and signals go."""
-
-    def claimant(self, unit: "Unit", work: Work) -> WorkerId | None:
-        """Inside the transaction that makes a turn: who claims it as it is made. None: `enqueue` hands it on."""
-        ...
-
-    def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
-        """Inside the transaction, before its commit. May change what the unit locked, and append events."""
-        ...
-
-    def tell(self, unit: "Unit") -> None:
-        """Inside the transaction, last of all: where the commit notifies anyway, it may take the signals along."""
-        ...
-
-    def deliver(self, committed: Committed) -> None:
-        """On the event loop, after the commit."""
-        ...
-
-
-class SilentOutbox:
-    """No engine and no readers in this process; whoever looks at the rows finds everything."""
-
-    def claimant(self, unit: "Unit", work: Work) -> WorkerId | None:
-        return None
-
-    def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
-        return
-
-    def tell(self, unit: "Unit") -> None:
-        return
-
-    def deliver(self, committed: Committed) -> None:
-        return
 
 
 class LockedSession:
@@ -156,6 +80,8 @@ class Unit:
         self._transaction_id: str | None = None
         self._batch = Batch()
         self.committed = Committed()
+        self.expected: list[Work] = []
+        """Turns that were to be claimed as they are made."""
         self._locked: dict[SessionId, LockedSession] = {}
         self._locked_owners: set[tuple[str, OwnerLock]] = set()
         self._fed: list[tuple[Any, ...]] = []
@@ -302,7 +228,12 @@ class Unit:
 
     def claimant(self, work: Work) -> WorkerId | None:
         """The worker that claims a turn as it is made: one commit does both."""
+        self.expected.append(work)
         return self._outbox.claimant(self, work)
+
+    def drop(self) -> None:
+        """On the event loop, after it was rolled back."""
+        self._outbox.drop(self)
 
     def submit(self, work: Work) -> None:
         self.committed.work.append(work)

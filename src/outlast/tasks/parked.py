@@ -30,7 +30,7 @@ log = structlog.get_logger("outlast.tasks")
 
 @dataclass(slots=True, eq=False)
 class Owned:
-    """One call that goes on. `task_id` None: its attempt was lost, only the log hears of its end."""
+    """One call that goes on. `task_id` None: its turn is over or lost, and only the log hears of its end."""
 
     call: RunningCall
     inner: asyncio.Task[Any]
@@ -248,7 +248,7 @@ class ParkedCalls:
         """`said`: the last of what the call itself said of its task."""
         task_id, call = owned.task_id, owned.call
         if task_id is None:
-            log.info("a call of a lost attempt ended", tool=call.tool, call_id=call.call_id, state=state.value)
+            log.info("a call that nobody waits for ended", tool=call.tool, call_id=call.call_id, state=state.value)
             return
 
         def settle(unit: Unit) -> None:

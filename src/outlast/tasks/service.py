@@ -17,9 +17,10 @@ from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
 from outlast.store import inputs, pauses, tasks
 from outlast.store.inputs import InputKind, InputState
+from outlast.store.outbox import Work
 from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
 from outlast.store.turns import Disposition
-from outlast.store.unit import Unit, Work
+from outlast.store.unit import Unit
 from outlast.tasks import wake
 
 MAX_ATTEMPTS = 3
