@@ -10,8 +10,9 @@ ACCEPTED_MEANS_KEPT = (
         (
             Edit(
                 "src/outlast/store/sqlite.py",
-                "            job.unit = unit\n",
-                "            job.unit = unit\n            job.loop.call_soon_threadsafe(job.settle, self._outbox)\n",
+                "            job.error = self._farewell.tell(translate(exc))\n\n    def _watch",
+                "            job.error = self._farewell.tell(translate(exc))\n"
+                "        job.loop.call_soon_threadsafe(job.settle, self._outbox)\n\n    def _watch",
             ),
         ),
         Test("tests/contracts/test_transactions.py::test_a_commit_that_fails_is_not_acknowledged"),
@@ -23,6 +24,8 @@ ACCEPTED_MEANS_KEPT = (
             Edit(
                 "src/outlast/sessions/loop.py",
                 "        def deliver(unit: Unit) -> list[Input] | None:\n"
+                "            if self.log.stop_reason is not None:\n"
+                "                return None\n"
                 "            waiting = inputs.waiting_for(unit, self.claim.fence.session_id)\n",
                 "        def take(unit: Unit) -> list[Input]:\n"
                 "            found = inputs.waiting_for(unit, self.claim.fence.session_id)\n"
@@ -324,6 +327,18 @@ STOPPING_STOPS = (
             ),
         ),
         Test("tests/integration/test_sequels.py::test_a_stop_that_comes_before_the_claim_is_known_here_stops_the_turn"),
+    ),
+    Mutant(
+        "P6",
+        "an interrupting message is told to the turn that it stops",
+        (
+            Edit(
+                "src/outlast/sessions/turn_log.py",
+                "            self.stop_reason = hold.stop_reason\n",
+                "",
+            ),
+        ),
+        Test("tests/integration/test_sequels.py::test_an_interrupting_message_is_not_for_the_turn_that_it_stops"),
     ),
 )
 
