@@ -132,7 +132,9 @@ async def test_in_a_pause_a_wake_waits(postgres_url: str, tmp_path: Path) -> Non
         await told(session, "turn.completed", 2)
 
 
-async def test_wakes_of_many_owners_that_come_at_once_share_the_places(postgres_url: str, tmp_path: Path) -> None:
+async def test_wakes_of_many_owners_that_come_at_once_share_the_places(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """D13: each of them sees that there is room, and asks the database something before it takes it."""
     work, most = Digging(), list[int]()
     async with runtime(postgres_url, tmp_path, work, max_turns_per_worker=2) as outlast:
@@ -147,7 +149,7 @@ async def test_wakes_of_many_owners_that_come_at_once_share_the_places(postgres_
             most.append(worker.running_turns)
             return name
 
-        worker.expect = expect
+        monkeypatch.setattr(worker, "expect", expect)
         work.may_end.set()
         for each in sessions:
             await told(each, "turn.completed", 2)
@@ -176,7 +178,7 @@ async def test_a_turn_that_was_not_made_after_all_keeps_no_place(postgres_url: s
 
 
 async def test_a_turn_that_is_claimed_while_its_worker_leaves_is_left_to_the_next(
-    postgres_url: str, tmp_path: Path
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P2, P5: it is not run to its end first, however long that takes."""
     work, closing = Digging(), asyncio.Event()
@@ -197,7 +199,7 @@ async def test_a_turn_that_is_claimed_while_its_worker_leaves_is_left_to_the_nex
             reached.set()
             return closing.wait()
 
-        engine._worker.leave = leave  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(engine._worker, "leave", leave)  # pyright: ignore[reportPrivateUsage]
         outlast.database.watcher = hold
         work.may_end.set()
         await reached.wait()
