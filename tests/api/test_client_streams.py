@@ -132,7 +132,7 @@ async def test_a_stream_waits_while_the_store_is_away(
                 return plain(*arguments)
 
             monkeypatch.setattr(place, look)
-            monkeypatch.setattr("outlast.store.unit.news_of", _nothing)  # as signals from other processes are
+            monkeypatch.setattr("outlast.store.outbox.news_of", _nothing)  # as signals from other processes are
             answering.open()
             while not seen[-1].is_terminal:
                 found = await anext(stream)

@@ -331,7 +331,7 @@ async def test_a_task_that_makes_progress_again_is_no_longer_flagged(runtime: Ru
         await here()
         return "2.4 m"
 
-    tool = Tool(survey, metadata=hints(progress_deadline=0.3))
+    tool = Tool(survey, metadata=hints(progress_deadline=1))
     async with runtime(steps(), tools=[tool], budget=BUDGET) as outlast:
         session, _ = await parked_session(outlast)
         await task_that(session, lambda task: task.detail is not None)
