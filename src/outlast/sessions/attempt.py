@@ -112,6 +112,8 @@ class Attempt:
 
     def cancel(self, cause: Cause) -> None:
         """Cancel the running code; the first cause counts, and only one that is not over yet can be cancelled."""
+        if cause in (Cause.USER, Cause.INTERRUPT) and self._run is not None and self._run.is_stopping:
+            return  # it is on its way: what it cleans up is not cut off
         if self._cause is None and self._driving is not None and not self._driving.done():
             self._cause = cause
             self._driving.cancel()

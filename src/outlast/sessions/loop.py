@@ -76,6 +76,8 @@ class TurnRun:
     requests: int = 0
     responses: int = 0
     is_leaving: bool = False
+    is_stopping: bool = False
+    """It ends by itself, because it was asked to stop."""
     is_too_long: bool = False
     was_shortened: bool = False
     has_begun: bool = False
@@ -203,6 +205,7 @@ class TurnRun:
 
         due = await self.log.commit("deliver" if not self.has_begun or has_prompt else "request", deliver)
         if self.log.stop_reason is not None:
+            self.is_stopping = True
             raise StopAsked(self.log.stop_reason)
         if due is None:
             return False
