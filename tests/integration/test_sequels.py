@@ -55,6 +55,18 @@ def runtime(url: str, folder: Path, work: Digging, **settings: Any) -> Outlast[A
     return Outlast(agent, database=url, settings=Settings(files=str(folder / "files"), **chosen))
 
 
+def hold_sequels(patch: pytest.MonkeyPatch) -> asyncio.Queue[Callable[[], None]]:
+    """The answer to the commit that makes a sequel is not here yet; each that is held can be let go."""
+    held, plain = asyncio.Queue[Callable[[], None]](), DistributedEngine.notice
+
+    def notice(self: DistributedEngine, made: Sequence[Work]) -> None:
+        later = partial(plain, self, made)
+        held.put_nowait(later) if any(each.is_sequel for each in made) else later()
+
+    patch.setattr(DistributedEngine, "notice", notice)
+    return held
+
+
 async def jobs(outlast: Outlast[Any, Any]) -> int:
     """How many were ever enqueued."""
     return await outlast.database.read(lambda connection: connection.execute(_JOBS).scalar_one())
@@ -249,14 +261,8 @@ async def test_a_stop_that_comes_before_the_claim_is_known_here_stops_the_turn(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P6: others see the commit before its answer is here, and their signal finds nobody who listens."""
-    work, held = Digging(), asyncio.Queue[Callable[[], None]]()
-    plain = DistributedEngine.notice
-
-    def notice(self: DistributedEngine, made: Sequence[Work]) -> None:
-        later = partial(plain, self, made)
-        held.put_nowait(later) if any(each.is_sequel for each in made) else later()
-
-    monkeypatch.setattr(DistributedEngine, "notice", notice)
+    work = Digging()
+    held = hold_sequels(monkeypatch)
     elsewhere = runtime(postgres_url, tmp_path, Digging(), run_work=False)
     async with runtime(postgres_url, tmp_path, work) as outlast, elsewhere:
         session = await outlast.sessions.create()
@@ -274,12 +280,7 @@ async def test_an_interrupting_message_is_not_for_the_turn_that_it_stops(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P1, B2: the turn that comes after it answers, also when the stopped one had just begun."""
-    work, held = Digging(), asyncio.Queue[Callable[[], None]]()
-    plain = DistributedEngine.notice
-
-    def notice(self: DistributedEngine, made: Sequence[Work]) -> None:
-        later = partial(plain, self, made)
-        held.put_nowait(later) if any(each.is_sequel for each in made) else later()
+    work = Digging()
 
     def unseen(self: Attempt) -> None:
         """The stop is noticed as late as can be."""
@@ -289,7 +290,7 @@ async def test_an_interrupting_message_is_not_for_the_turn_that_it_stops(
         session = await outlast.sessions.create()
         await (await session.send("Dig.")).outcome(wait=30)
         with monkeypatch.context() as patch:
-            patch.setattr(DistributedEngine, "notice", notice)
+            held = hold_sequels(patch)
             work.may_end.set()
             begin = await held.get()
             await session.send("No, this.", when_busy="interrupt")

@@ -295,3 +295,50 @@ async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path, m
     assert outcome is not None
     assert outcome.state == "stopped"
     assert asyncio.get_running_loop().time() - began < RECHECK_SECONDS / 2
+
+
+class CutsOff(AbstractCapability[Any]):
+    """Cancels the code of the turn so many ticks after its run, or its request, began, as a worker that leaves does."""
+
+    def __init__(self) -> None:
+        self.run: int | None = None
+        self.request: int | None = None
+
+    async def before_run(self, ctx: RunContext[Any]) -> None:
+        ticks, self.run = self.run, None
+        self._cut(ticks)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        ticks, self.request = self.request, None
+        self._cut(ticks)
+        return request_context
+
+    def _cut(self, ticks: int | None) -> None:
+        if ticks is None:
+            return
+        if ticks > 0:
+            asyncio.get_running_loop().call_soon(self._cut, ticks - 1)
+            return
+        (turn,) = running_turns()
+        turn.cancel()
+
+
+def running_turns() -> list[asyncio.Task[Any]]:
+    return [task for task in asyncio.all_tasks() if task.get_name().startswith("turn ")]
+
+
+@pytest.mark.parametrize("place", ["run", "request"])
+async def test_nothing_goes_on_of_a_turn_that_is_cut_off_in_whatever_moment(tmp_path: Path, place: str) -> None:
+    """P6: pydantic-ai's own tasks around it are gone too; the attempt after it answers."""
+    cuts = CutsOff()
+    agent = Agent(ScriptedModel(lambda messages: "Done."), name="agent", capabilities=[cuts])
+    async with Runtime(tmp_path / "outlast.db")(agent=agent) as outlast:
+        session = await outlast.sessions.create()
+        for ticks in range(1, 12):
+            setattr(cuts, place, ticks)
+            assert (await (await session.send("Hello.")).outcome(wait=30)).output == "Done."
+            await asyncio.gather(*running_turns())
+            left = [task for task in asyncio.all_tasks() if "ScopedTask" in repr(task.get_coro())]
+            assert not left, f"cut off after {ticks} ticks"

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 import structlog
 from pydantic_ai import RunContext, ToolDefinition, ToolReturn
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.capabilities import CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.output import OutputContext
@@ -24,6 +24,7 @@ from outlast.calls.control import WithControlTools
 from outlast.calls.ends import CallEnds, Unconfirmed
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
+from outlast.calls.run_tasks import RunTasks
 from outlast.errors import AttemptLost, OutlastError
 from outlast.store.database import decided
 from outlast.tools import outcomes
@@ -74,7 +75,7 @@ class CallPolicy:
 
 
 @dataclass
-class CallHook(AbstractCapability[Any]):
+class CallHook(RunTasks):
     """Runs each call in an asyncio task of its own. Within its budget a call ends as if this were not here."""
 
     host: CallHost

@@ -130,6 +130,7 @@ class TurnRun:
             return await self._finish("")
         finally:
             self.partial = _last_response(running)
+            await self.hook.end_tasks()
 
     def _feed(self, waiting: Sequence[Input]) -> tuple[list[ModelMessage] | None, str | None, ModelResponse | None]:
         """What pydantic-ai is given: history, a prompt, or a committed final response that need not be asked again."""

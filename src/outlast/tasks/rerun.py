@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import Agent, RunContext, ToolDefinition
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.capabilities import CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.toolsets import AbstractToolset
@@ -14,6 +14,7 @@ from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
 from outlast.calls.hook import start
+from outlast.calls.run_tasks import RunTasks
 from outlast.errors import AttemptLost
 from outlast.sessions.lease import DepsLease
 from outlast.sessions.turn_calls import CallShop, bind_channel
@@ -24,7 +25,7 @@ from outlast.tasks.parked import Owned
 
 
 @dataclass
-class _Capture(AbstractCapability[Any]):
+class _Capture(RunTasks):
     """Starts the one call and lets the run go: the call goes on without it."""
 
     running: RunningCall
@@ -115,6 +116,8 @@ async def _run(
         # What the tool made of its cancel counts: it may have ended all the same.
         if capture.inner is None or not capture.inner.done():
             raise
+    finally:
+        await capture.end_tasks()
     if capture.inner is None:
         raise ToolFailed(
             f"The tool {running.tool!r} cannot be run again: it is not there, or its arguments do not fit."

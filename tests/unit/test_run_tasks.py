@@ -1,0 +1,38 @@
+"""pydantic-ai forgets a task if the run is cancelled in the moment in which it is ready: `RunTasks` does not."""
+
+import asyncio
+
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+
+from outlast.calls.run_tasks import RunTasks
+
+
+async def test_nothing_is_left_of_a_run_whenever_it_is_cancelled() -> None:
+    """P6: also not the answer of the model that was just opened."""
+    agent = Agent(TestModel())
+    before = asyncio.all_tasks()
+    for ticks in range(1000):
+        running = asyncio.create_task(_run(agent))
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        if running.done():
+            return
+        running.cancel()
+        await asyncio.wait({running})
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == before, f"cancelled after {ticks} ticks"
+    raise AssertionError("The run never ended.")
+
+
+async def _run(agent: Agent[None, str]) -> None:
+    tasks = RunTasks()
+    try:
+        async with agent.iter("Hello.", capabilities=[tasks]) as run:
+            async for node in run:
+                if Agent.is_model_request_node(node):
+                    async with node.stream(run.ctx) as stream:
+                        async for _ in stream:
+                            continue
+    finally:
+        await tasks.end_tasks()
