@@ -19,10 +19,11 @@ AWAY = (Unreachable, StoreUnavailable, ServerFault, TimeoutError)
 _PATIENCE = 1.0
 _PAUSE_SECONDS = 0.1
 _SHUNNED_SECONDS = 3.0
+_PROBE_SECONDS = 1.0
 
 
 class Line:
-    """The API processes of the cluster as a load balancer shows them: who did not answer is left out for a while.
+    """The API processes of the cluster as a load balancer shows them: who does not answer is left out for a while.
 
     For each owner there is a token. A session belongs to one of them, and is asked for with that one's.
     """
@@ -34,6 +35,7 @@ class Line:
         self.troubles: Counter[str] = Counter()
         self._chance = chance
         self._shunned_until = [0.0] * len(ports)
+        self._probing: list[asyncio.Task[None]] = []
         self._owner_of: dict[str, int] = {}
         self._handles: dict[tuple[str, int], Session] = {}
 
@@ -42,8 +44,9 @@ class Line:
         return self._clients[at][self._owner_of[session_id]]
 
     async def ready(self) -> None:
-        """Somebody answers."""
+        """Somebody answers; from now on each is asked again and again whether it is there."""
         await self.ask(lambda at: self._clients[at][0].sessions.list(limit=1))
+        self._probing = [asyncio.create_task(self._probe(at), name=f"probe {at}") for at in range(len(self._clients))]
 
     async def create(self, key: str) -> Session:
         """A new session of any owner, asked for until somebody answers."""
@@ -97,9 +100,26 @@ class Line:
         said = f": {exc}" if isinstance(exc, ServerFault) else ""
         self.troubles[f"{type(exc).__name__}{said}"] += 1
         if isinstance(exc, Unreachable | TimeoutError):
-            self._shunned_until[at] = time.monotonic() + _SHUNNED_SECONDS
+            self._shun(at)
+
+    async def _probe(self, at: int) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(_PROBE_SECONDS):
+                    await self._clients[at][0].check()
+            except StoreUnavailable:
+                pass  # it is there, and what it says of its database, another one would say too
+            except (Unreachable, ServerFault, TimeoutError):
+                self._shun(at)
+            await asyncio.sleep(_PROBE_SECONDS)
+
+    def _shun(self, at: int) -> None:
+        self._shunned_until[at] = time.monotonic() + _SHUNNED_SECONDS
 
     async def close(self) -> None:
+        for each in self._probing:
+            each.cancel()
+        await asyncio.gather(*self._probing, return_exceptions=True)
         for clients in self._clients:
             for each in clients:
                 await each.close()

@@ -3,20 +3,24 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from outlast.engines import sweep as sweeping
 from outlast.engines.sweep import Sweep
+from outlast.errors import StoreUnavailable
 from outlast.ids import TurnId, WorkerId
 from outlast.sessions import turn
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.sessions.turn import TurnLimits
-from outlast.store import turns
+from outlast.store import turns, workers
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.store.turns import Origin, TurnState
 from outlast.store.unit import Unit
+from outlast.store.workers import Left
 from tests.support.store import new_session, opened
 
 DEAD = WorkerId("wrk_dead")
@@ -34,6 +38,11 @@ async def left_turn(database: Database) -> TurnId:
     return await database.transaction(start, name="start")
 
 
+def new_sweep(database: Database, folder: Path) -> Sweep:
+    deletions = Deletions(database, FileStore(str(folder)))
+    return Sweep(database, me=lambda: WorkerId("wrk_me"), limits=Limits(), deletions=deletions)
+
+
 async def is_given_back(database: Database, turn_id: TurnId) -> bool:
     row = await database.read(lambda connection: turns.get(connection, turn_id))
     return row is not None and row.state is TurnState.QUEUED
@@ -45,8 +54,7 @@ async def test_a_session_that_a_frozen_process_holds_does_not_hold_up_the_others
     """P2: its turn is given back as soon as its session is free, the other ones at once."""
     async with opened(postgres_url) as database, asyncio.timeout(20):
         held, free = await left_turn(database), await left_turn(database)
-        deletions = Deletions(database, FileStore(str(tmp_path)))
-        sweep = Sweep(database, me=lambda: WorkerId("wrk_me"), limits=Limits(), deletions=deletions)
+        sweep = new_sweep(database, tmp_path)
         engine = create_async_engine(postgres_url)
         async with engine.connect() as frozen:
             row = "SELECT 1 FROM sessions WHERE id = (SELECT session_id FROM turns WHERE id = :id) FOR UPDATE"
@@ -60,3 +68,25 @@ async def test_a_session_that_a_frozen_process_holds_does_not_hold_up_the_others
             await asyncio.sleep(0.01)
         await sweep.close()
         await engine.dispose()
+
+
+async def test_a_database_that_goes_meanwhile_does_not_put_off_what_the_dead_left(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P4: who was declared dead is not found again, so the next look goes on with what it left."""
+    read, failures = workers.left, [StoreUnavailable("The database restarts.")]
+
+    def left(connection: sa.Connection) -> Left:
+        if failures:
+            raise failures.pop()
+        return read(connection)
+
+    monkeypatch.setattr(sweeping, "_TIDY_SECONDS", float("inf"))
+    monkeypatch.setattr(workers, "left", left)
+    async with opened(postgres_url) as database, asyncio.timeout(20):
+        turn_id = await left_turn(database)
+        sweep = new_sweep(database, tmp_path)
+        sweep.start()
+        while not await is_given_back(database, turn_id):  # noqa: ASYNC110 - in the database
+            await asyncio.sleep(0.01)
+        await sweep.close()

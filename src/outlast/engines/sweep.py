@@ -158,6 +158,7 @@ class Sweep:
 
         False: somebody held a session, and what is left there is looked for again soon.
         """
+        tidied_at, self._tidied_at = self._tidied_at, float("-inf")  # whatever interrupts it: the next look goes on
         left = await self._database.read(workers.left)
         self.is_settling = True
         try:
@@ -172,8 +173,8 @@ class Sweep:
                 )
         finally:
             self.is_settling = False
-        if not is_all:
-            self._tidied_at = float("-inf")
+        if is_all:
+            self._tidied_at = tidied_at
         return is_all
 
     def _orphaned(self, unit: Unit, left: Mapping[TaskId, SessionId]) -> bool:

@@ -42,8 +42,10 @@ _NOT_TEXT = "22021"
 _PREPARED = 300
 """How many statements a connection keeps prepared: writes that go together are one for each combination."""
 _RECYCLE_SECONDS = 600
-IDLE_SECONDS = 10.0
-"""Who says nothing for so long in a transaction is frozen: the server ends it, and with it the locks it holds."""
+IDLE_SECONDS = 2.0
+"""Who says nothing for so long in a transaction is frozen: the server ends it, and with it the locks it holds.
+
+An owner's locks are among them, and whoever works for that owner waits. One that was only stalled does it again."""
 _IDLE = "25P03"
 _STATUS = sa.text("SELECT pg_xact_status(CAST(CAST(:id AS text) AS xid8))")
 _NEVER_GIVEN = "22023"
