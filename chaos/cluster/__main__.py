@@ -20,7 +20,7 @@ def main() -> int:
         "--rate", type=float, default=20.0, help="messages a second that are sent, if the machine carries them (20)"
     )
     parser.add_argument(
-        "--clients", type=int, default=24, help="how many talk at once at most: what is due then waits (24)"
+        "--clients", type=int, default=96, help="how many talk at once at most: what is due then waits (96)"
     )
     parser.add_argument("--gap", type=float, default=2.0, help="seconds between two faults, on average")
     parser.add_argument("--freeze", type=float, default=20.0, help="seconds that a frozen process stands still")
