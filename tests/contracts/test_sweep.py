@@ -1,6 +1,7 @@
 """What dead workers left, on PostgreSQL: given to the living, whoever else stands still."""
 
 import asyncio
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from outlast.sessions import turn
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.sessions.turn import TurnLimits
-from outlast.store import turns, workers
+from outlast.store import tables, turns, workers
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.store.turns import Origin, TurnState
@@ -24,23 +25,24 @@ from outlast.store.workers import Left
 from tests.support.store import new_session, opened
 
 DEAD = WorkerId("wrk_dead")
+ME = WorkerId("wrk_me")
 
 
-async def left_turn(database: Database) -> TurnId:
-    """A turn that a worker ran which is not there."""
+async def left_turn(database: Database, worker_id: WorkerId = DEAD) -> TurnId:
+    """A turn that a worker claimed which, unless it is another one, is not there."""
     session_id = await new_session(database)
 
     def start(unit: Unit) -> TurnId:
         turn_id = turn.start(unit, unit.lock(session_id), Origin.USER, limits=TurnLimits())
-        assert turn.claim(unit, turn_id, DEAD) is not None
+        assert turn.claim(unit, turn_id, worker_id) is not None
         return turn_id
 
     return await database.transaction(start, name="start")
 
 
-def new_sweep(database: Database, folder: Path) -> Sweep:
+def new_sweep(database: Database, folder: Path, *, runs: Collection[TurnId] = ()) -> Sweep:
     deletions = Deletions(database, FileStore(str(folder)))
-    return Sweep(database, me=lambda: WorkerId("wrk_me"), limits=Limits(), deletions=deletions)
+    return Sweep(database, me=lambda: ME, runs=runs.__contains__, limits=Limits(), deletions=deletions)
 
 
 async def is_given_back(database: Database, turn_id: TurnId) -> bool:
@@ -90,3 +92,20 @@ async def test_a_database_that_goes_meanwhile_does_not_put_off_what_the_dead_lef
         while not await is_given_back(database, turn_id):  # noqa: ASYNC110 - in the database
             await asyncio.sleep(0.01)
         await sweep.close()
+
+
+async def test_a_turn_that_its_living_worker_does_not_run_is_given_back(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P1: whatever became of its attempt, nobody hangs on it; those that run are left alone."""
+    monkeypatch.setattr(sweeping, "_TIDY_SECONDS", 0.0)
+    async with opened(postgres_url) as database, asyncio.timeout(20):
+        here = {"id": ME, "host": "here", "pid": 1, "agents": "[]", "started_at": 1, "seen_at": 1}
+        await database.transaction(lambda unit: unit.connection.execute(sa.insert(tables.workers), here), name="enter")
+        running, unrun = await left_turn(database, ME), await left_turn(database, ME)
+        sweep = new_sweep(database, tmp_path, runs=[running])
+        sweep.start()
+        while not await is_given_back(database, unrun):  # noqa: ASYNC110 - in the database
+            await asyncio.sleep(0.01)
+        await sweep.close()
+        assert not await is_given_back(database, running)

@@ -15,9 +15,10 @@ from pydantic_core import from_json
 from sqlalchemy.util import await_only
 
 from outlast import Outlast, Settings
-from outlast.engines import engine, taker
+from outlast.engines import engine, sweep, taker
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.sessions import inbox, turn
+from outlast.sessions.attempt import Attempt
 from outlast.sessions.inbox import Limits
 from outlast.sessions.workshop import Workshop
 from outlast.store import opening, workers
@@ -183,6 +184,31 @@ async def test_a_turn_whose_job_is_gone_is_found(postgres_url: str, tmp_path: Pa
         await execute(outlast, "DELETE FROM outlast_pgqueuer")
         async with runtime(postgres_url, tmp_path / "files", ScriptedModel(["Hello."])):
             assert (await turn.outcome(wait=30)).text == "Hello."
+
+
+async def test_a_turn_is_found_whose_attempt_broke_down_here(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P1: and which could not be given back either, although its worker lives on."""
+    run, is_broken = Attempt.run, asyncio.Event()
+
+    async def break_down(self: Attempt) -> None:
+        if not is_broken.is_set():
+            raise RuntimeError("a fault of our own")
+        await run(self)
+
+    async def cannot(self: engine.Worker, fence: turn.Fence, *, has_crashed: bool) -> bool:
+        is_broken.set()
+        raise RuntimeError("and another one")
+
+    monkeypatch.setattr(sweep, "_TIDY_SECONDS", 0.05)
+    monkeypatch.setattr(Attempt, "run", break_down)
+    monkeypatch.setattr(engine.Worker, "_give_back", cannot)
+    async with runtime(postgres_url, tmp_path / "files", ScriptedModel(["Found."])) as outlast:
+        session = await outlast.sessions.create()
+        outcome = await (await session.send("Hello.")).outcome(wait=30)
+        assert (outcome.state, outcome.text) == ("completed", "Found.")
+        assert is_broken.is_set()
 
 
 async def test_what_a_dead_worker_took_and_did_not_claim_is_taken_by_another(

@@ -75,7 +75,7 @@ class DistributedEngine(AcceptingEngine):
         # Of its own: in the line of the pool, the dead would be found when the living have less to do.
         self._sweeping = PostgresDatabase(url, pool_size=1)
         self._sweeping.attach(outbox)
-        self._sweep = Sweep(self._sweeping, me=self._name, limits=limits, deletions=deletions)
+        self._sweep = Sweep(self._sweeping, me=self._name, runs=worker.runs, limits=limits, deletions=deletions)
         self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
 
     async def start(self) -> None:

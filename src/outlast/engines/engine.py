@@ -16,11 +16,10 @@ from outlast.sessions import turn
 from outlast.sessions.attempt import Attempt, Cause
 from outlast.sessions.host import TurnContext
 from outlast.sessions.workshop import Workshop
-from outlast.store import events, turns
+from outlast.store import events
 from outlast.store.database import persistently
 from outlast.store.outbox import Work
 from outlast.store.tasks import Task
-from outlast.store.turns import Disposition, TurnState
 from outlast.store.unit import Unit
 from outlast.tasks import service
 from outlast.tasks.rerun import run_again
@@ -98,6 +97,10 @@ class Worker:
     def running_tasks(self) -> int:
         """Those that are run again here. A call that goes on after its turn let go of it takes no place."""
         return sum(map(is_task, self._running))
+
+    def runs(self, turn_id: TurnId) -> bool:
+        """It is claimed by this process and was not left behind."""
+        return turn_id in self._running or any(work.id == turn_id for work in self._expected)
 
     def has(self, work: Work) -> bool:
         """Its agent may have been renamed or removed since; with it, or in another program, the work goes on."""
@@ -299,13 +302,7 @@ class Worker:
 
     async def _give_back(self, fence: turn.Fence, *, has_crashed: bool) -> bool:
         """No reader may hang on a turn that nothing runs. False: not ours to give."""
-
-        def give_back(unit: Unit) -> bool:
-            row = turns.get(unit.connection, fence.turn_id) if unit.try_lock(fence.session_id) else None
-            if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
-                return False
-            return turn.requeue(unit, row, has_crashed=has_crashed) is Disposition.MOVED
-
+        give_back = partial(turn.give_back, fence=fence, has_crashed=has_crashed)
         try:
             return await persistently(lambda: self.workshop.database.transaction(give_back, name="give_back"))
         except StoreUnavailable:

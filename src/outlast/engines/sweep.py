@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.sessions import turn
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
+from outlast.sessions.turn import Fence
 from outlast.store import deleted, jobs, tasks, turns, workers
 from outlast.store.database import Database
 from outlast.store.outbox import Work
@@ -80,10 +82,22 @@ class Judge:
 class Sweep:
     """Owned by the engine. Whoever removes a dead worker's row settles its work; a rest is found by anyone later."""
 
-    def __init__(self, database: Database, *, me: Callable[[], WorkerId], limits: Limits, deletions: Deletions) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        me: Callable[[], WorkerId],
+        runs: Callable[[TurnId], bool],
+        limits: Limits,
+        deletions: Deletions,
+    ) -> None:
+        """`runs`: whether a turn of this worker is run by it."""
         self._database = database
         self._deletions = deletions
         self._me = me
+        self._runs = runs
+        self._unrun: frozenset[Fence] = frozenset()
+        """Of this worker's turns, those that it did not run when it last looked."""
         self._limits = limits
         self._judge = Judge()
         self._tidied_at = float("-inf")
@@ -145,6 +159,7 @@ class Sweep:
     async def _tidy(self) -> None:
         """What was left half done, and jobs that are gone although what they meant is not."""
         await self._settle()
+        await self._give_back_unrun()
         self._deletions.look(await self._database.read(deleted.marked))
         forgotten = await self._database.read(workers.forgotten)
         for turn_id in forgotten.turns:
@@ -152,6 +167,19 @@ class Sweep:
         for task_id in forgotten.tasks:
             await self._database.transaction(lambda unit, id=task_id: _enqueue_task(unit, id), name="enqueue")
         await self._database.transaction(jobs.prune, name="prune")
+
+    async def _give_back_unrun(self) -> None:
+        """No reader may hang on a turn that nothing runs: neither on one of a worker that lives and lost it.
+
+        Only one that was found twice: its claim may have been committed just now, or its end.
+        """
+        held = await self._database.glance(lambda connection: turns.running_under(connection, self._me()))
+        unrun = frozenset(Fence(row.session_id, row.id, row.attempt) for row in held if not self._runs(row.id))
+        for fence in unrun & self._unrun:
+            log.error("nothing ran a turn that was claimed: it is given back", turn_id=fence.turn_id)
+            give_back = partial(turn.give_back, fence=fence, has_crashed=True)
+            await self._database.transaction(give_back, name="give_back")
+        self._unrun = unrun
 
     async def _settle(self) -> bool:
         """A few at a time: nobody waits for the whole, and who dies in between leaves the rest. Turns come first.

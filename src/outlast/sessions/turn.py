@@ -318,6 +318,14 @@ def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
     return moved
 
 
+def give_back(unit: Unit, fence: Fence, *, has_crashed: bool) -> bool:
+    """Leave a turn whose attempt is over to the next one. False: it is not this attempt's any more."""
+    row = turns.get(unit.connection, fence.turn_id) if unit.try_lock(fence.session_id) else None
+    if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
+        return False
+    return requeue(unit, row, has_crashed=has_crashed) is Disposition.MOVED
+
+
 def end(
     unit: Unit,
     claim: Claim,

@@ -292,6 +292,15 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[TurnRow]
     return [from_row(row) for row in rows.mappings()]
 
 
+def running_under(connection: sa.Connection, worker_id: WorkerId) -> list[TurnRow]:
+    rows = connection.execute(
+        sa.select(turns).where(
+            turns.c.state == TurnState.RUNNING.value, turns.c.ended_at.is_(None), turns.c.worker_id == worker_id, _THERE
+        )
+    )
+    return [from_row(row) for row in rows.mappings()]
+
+
 def queued_and_admitted(connection: sa.Connection) -> list[TurnRow]:
     rows = connection.execute(
         sa.select(turns)
