@@ -6,6 +6,12 @@ from chaos.mutants.mutant import Chaos, Edit, Mutant, Test
 ACCEPTED_MEANS_KEPT = (
     Mutant(
         "P1",
+        "a turn that its living worker does not run is left there",
+        (Edit("src/outlast/engines/sweep.py", "        await self._give_back_unrun()\n", ""),),
+        Test("tests/integration/test_jobs.py::test_a_turn_is_found_whose_attempt_broke_down_here"),
+    ),
+    Mutant(
+        "P1",
         "an answer is given before the commit",
         (
             Edit(
@@ -274,6 +280,12 @@ ONE_RUNNER = (
 )
 
 STOPPING_STOPS = (
+    Mutant(
+        "P6",
+        "what pydantic-ai forgets of a cancelled run goes on",
+        (Edit("src/outlast/sessions/loop.py", "            await self.hook.end_tasks()\n", ""),),
+        Test("tests/integration/test_stop_races.py::test_nothing_goes_on_of_a_turn_that_is_cut_off_in_whatever_moment"),
+    ),
     Mutant(
         "P6",
         "a running turn does not hear that it must stop",
