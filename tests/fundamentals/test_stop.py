@@ -2,10 +2,13 @@
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 from pydantic_ai import ToolReturn
 from pydantic_ai.messages import BinaryContent, ModelResponse
 
+from outlast import TurnContext
 from outlast.testing import ScriptedModel, call, gate, text, texts_seen
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import outline, return_of
@@ -39,6 +42,29 @@ async def test_stop_before_the_first_word(runtime: Runtime) -> None:
         assert (await stop(session)).text == ""
         await goes_on(session)
         assert texts_seen(await session.history()) == ["Think hard.", "Go on."]
+
+
+async def test_stop_while_the_deps_open(runtime: Runtime) -> None:
+    """D5, P6: what hangs there is cancelled and left, and the turn after it opens its own."""
+    here, opened, left = Checkpoint(), list[int](), list[int]()
+
+    @asynccontextmanager
+    async def deps(context: TurnContext) -> AsyncGenerator[None]:
+        try:
+            if not opened:
+                opened.append(1)
+                await here()
+            yield None
+        finally:
+            left.append(1)
+
+    async with runtime(going_on(), deps=deps) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("Think hard.")
+        await here.reached()
+        assert (await stop(session)).text == ""
+        assert left == [1]
+        await goes_on(session)
 
 
 async def test_stop_during_the_arguments_of_a_call(runtime: Runtime) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessage
 
-from outlast import Outlast, Session, Settings, hints
+from outlast import Outlast, Session, Settings, TurnContext, hints
 from outlast.calls.call import current_call
 from outlast.engines.distributed import DistributedEngine
 from outlast.events.event import Event
@@ -25,6 +26,7 @@ from outlast.store.inputs import InputKind
 from outlast.store.outbox import Work
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call
+from tests.support.hanging import hanging_deps, wait_only_for_signals
 from tests.support.runtime import FAST, event_types, events_of
 
 _JOBS = sa.text("SELECT count(DISTINCT job_id) FROM outlast_pgqueuer_log WHERE status = 'queued'")
@@ -45,14 +47,14 @@ class Digging:
         return "held"
 
 
-def runtime(url: str, folder: Path, work: Digging, **settings: Any) -> Outlast[Any, Any]:
+def runtime(url: str, folder: Path, work: Digging, deps: Any = None, **settings: Any) -> Outlast[Any, Any]:
     def answer(messages: Sequence[ModelMessage]) -> Any:
         return call("hold" if "Hold." in str(messages) else "dig") if len(messages) == 1 else "Done."
 
     tools = [Tool(work.dig, metadata=hints(budget=0.005)), work.hold]
     chosen: dict[str, Any] = {**FAST, "budget": None, "wake_company": timedelta(0), **settings}
     agent = Agent(ScriptedModel(answer), name="agent", tools=tools)
-    return Outlast(agent, database=url, settings=Settings(files=str(folder / "files"), **chosen))
+    return Outlast(agent, database=url, deps=deps, settings=Settings(files=str(folder / "files"), **chosen))
 
 
 def hold_sequels(patch: pytest.MonkeyPatch) -> asyncio.Queue[Callable[[], None]]:
@@ -262,9 +264,14 @@ async def test_a_stop_that_comes_before_the_claim_is_known_here_stops_the_turn(
 ) -> None:
     """P6: others see the commit before its answer is here, and their signal finds nobody who listens."""
     work = Digging()
+
+    def deps(context: TurnContext) -> AbstractAsyncContextManager[None]:
+        return hanging_deps(context) if work.may_end.is_set() else nullcontext()
+
+    wait_only_for_signals(monkeypatch)
     held = hold_sequels(monkeypatch)
     elsewhere = runtime(postgres_url, tmp_path, Digging(), run_work=False)
-    async with runtime(postgres_url, tmp_path, work) as outlast, elsewhere:
+    async with runtime(postgres_url, tmp_path, work, deps) as outlast, elsewhere, asyncio.timeout(20):
         session = await outlast.sessions.create()
         await (await session.send("Dig.")).outcome(wait=30)
         work.may_end.set()

@@ -68,3 +68,17 @@ async def test_what_could_not_be_opened_is_opened_by_the_next(failure: BaseExcep
     await host.enter()
     assert slow.open == 1
     await host.close()
+
+
+async def test_what_hangs_while_it_opens_does_not_hold_up_the_end() -> None:
+    """P6: nobody waits for a toolset that nobody needs any more."""
+    slow = Slow()
+    host = host_of(slow)
+    entering = asyncio.create_task(host.enter())
+    while not slow.opening:
+        await asyncio.sleep(0)
+    entering.cancel()
+    await asyncio.wait({entering})
+    async with asyncio.timeout(10):
+        await host.close()
+    assert slow.open == 0

@@ -90,6 +90,8 @@ class AgentHost:
     async def close(self) -> None:
         self._leave.set()
         if self._keeper is not None:
+            if self._ready is not None and not self._ready.done():
+                self._keeper.cancel()  # what hangs while it opens would hold up the end
             await asyncio.wait({self._keeper})
 
     async def _keep(self, ready: asyncio.Future[None]) -> None:

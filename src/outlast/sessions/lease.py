@@ -26,7 +26,11 @@ class DepsLease:
             return None
         ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._keeping = asyncio.create_task(self._keep(self._context, ready), name="deps keeper")
-        return await ready
+        try:
+            return await ready
+        finally:
+            if ready.cancelled():
+                self._keeping.cancel()  # what hangs there would hold up whoever stopped the turn
 
     def hold(self) -> None:
         self._users += 1
