@@ -1,8 +1,11 @@
 // A page to try the server with: sign in with the link's token, say something, watch it being answered.
+// The address names the conversation, so that a reload, or another tab, shows it whole and goes on.
 "use strict";
 
 const at = (id) => document.getElementById(id);
+const parts = new Map();
 let session = null;
+let state = "";
 
 async function api(path, options = {}) {
   const headers = { "Content-Type": "application/json" };
@@ -14,45 +17,84 @@ async function api(path, options = {}) {
 }
 
 async function signIn() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (given.has("token")) {
     history.replaceState(null, "", location.pathname);
+    const token = given.get("token");
     await api("login", { method: "POST", body: JSON.stringify({ token }) }).catch(() => null);
   }
   const agents = await api("agents");
-  at("state").textContent = `Ready: ${agents.items.map((each) => each.name).join(", ")}.`;
+  tell(`Ready: ${agents.items.map((each) => each.name).join(", ")}.`);
   at("form").hidden = at("answer").hidden = false;
+  if (given.has("session")) follow(given.get("session"));
 }
 
-function show(event) {
-  const { type, data } = event;
-  if (type === "input.delivered") at("answer").append(`\n» ${data.text}\n`);
-  if (type === "part.started" && data.kind === "call") at("answer").append(`\n[${data.tool}]\n`);
-  if (type === "part.delta") show.kinds.get(data.part) === "text" && at("answer").append(data.text);
-  if (type === "part.started") show.kinds.set(data.part, data.kind);
-  if (type.startsWith("turn.")) at("state").textContent = type.replace("turn.", "The turn is ");
+function follow(id) {
+  session = id;
+  history.replaceState(null, "", `#session=${encodeURIComponent(id)}`);
+  const events = new EventSource(`v1/sessions/${encodeURIComponent(id)}/events`);
+  events.onmessage = (message) => show(JSON.parse(message.data));
+  events.onopen = () => tell(state);
+  events.onerror = () => {
+    if (events.readyState === EventSource.CLOSED) {
+      session = null;
+      history.replaceState(null, "", location.pathname);
+      tell("This conversation is not there. What you send begins a new one.");
+    } else {
+      at("state").textContent = "The server does not answer; trying again …";
+    }
+  };
+}
+
+function show({ type, data, turn_id }) {
+  if (type === "input.delivered") at("answer").append(`\n${data.kind === "message" ? "»" : "·"} ${data.text}\n`);
+  if (type === "part.started") {
+    const part = Object.assign(document.createElement("span"), { className: data.kind });
+    if (data.kind === "call") part.append(`\n[${data.tool}]\n`);
+    parts.set(`${turn_id} ${data.part}`, at("answer").appendChild(part));
+  }
+  if (type === "part.delta") {
+    const part = parts.get(`${turn_id} ${data.part}`);
+    if (part?.className === "text") part.append(data.text);
+  }
+  for (const each of data.dropped ?? []) parts.get(`${turn_id} ${each}`)?.remove();
+  if (type.startsWith("turn.")) tell(`The turn is ${type.slice(5)}${data.message ? `: ${data.message}` : "."}`);
   if (type.startsWith("task.")) showTask(data.task);
 }
-show.kinds = new Map();
 
 function showTask(task) {
   const item = at(task.id) ?? at("tasks").appendChild(Object.assign(document.createElement("li"), { id: task.id }));
   const part = task.progress?.total ? ` ${Math.round((100 * task.progress.current) / task.progress.total)} %` : "";
-  item.textContent = `${task.title}: ${task.state}${part}`;
+  item.textContent = `${task.title}: ${task.state}${part} (${task.id})`;
 }
 
 async function send(event) {
   event.preventDefault();
+  const text = at("text").value;
   if (session === null) {
-    session = await api("sessions", { method: "POST", body: "{}" });
-    const events = new EventSource(`v1/sessions/${session.id}/events`);
-    events.onmessage = (message) => show(JSON.parse(message.data));
+    at("answer").replaceChildren();
+    at("tasks").replaceChildren();
+    follow((await api("sessions", { method: "POST", body: "{}" })).id);
   }
-  await api(`sessions/${session.id}/messages`, { method: "POST", body: JSON.stringify({ text: at("text").value }) });
+  await api(`sessions/${session}/messages`, { method: "POST", body: JSON.stringify({ text }) });
   at("text").value = "";
 }
 
-const say = (error) => (at("state").textContent = error.message);
+function tell(words) {
+  at("state").textContent = state = words;
+}
+
+function say(error) {
+  if (error.status === 401) tell("You are not signed in. A link works once: “outlast open” prints a new one.");
+  else if (error instanceof TypeError) tell("The server does not answer. What you wrote is still there: send it again.");
+  else tell(error.message);
+}
+
 at("form").addEventListener("submit", (event) => send(event).catch(say));
-at("stop").addEventListener("click", () => session && api(`sessions/${session.id}/stop`, { method: "POST", body: "{}" }).catch(say));
+at("text").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  at("form").requestSubmit();
+});
+at("stop").addEventListener("click", () => session && api(`sessions/${session}/stop`, { method: "POST", body: "{}" }).catch(say));
 signIn().catch(say);
