@@ -38,7 +38,7 @@ from outlast.sessions.services import Services
 from outlast.sessions.turn import TurnLimits
 from outlast.sessions.turn_calls import CallShop
 from outlast.sessions.workshop import Workshop
-from outlast.settings import Settings
+from outlast.settings import Settings, from_environment
 from outlast.store import opening, pauses
 from outlast.store.database import Database
 from outlast.store.files import FileStore
@@ -77,7 +77,7 @@ class Outlast(Generic[DepsT, OutputT]):
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = settings or from_environment()
         self._agent = agent
         self._name = name or agent.name or "agent"
         self._deps = deps

@@ -1,16 +1,33 @@
 """Every limit and default in one place. Settings stop at the composition root: parts get plain values."""
 
+from contextlib import suppress
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from outlast.errors import InvalidInput
+
+_PREFIX = "OUTLAST_"
+
+
+def _seconds(value: Any) -> Any:
+    """A number is seconds, also in a variable, where it is a text; `PT1M30S` and `0:01:30` say it too."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return float(value)
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_seconds)]
 
 
 class Settings(BaseSettings):
     """Read from arguments first, then from `OUTLAST_*` environment variables, then these defaults."""
 
-    model_config = SettingsConfigDict(env_prefix="OUTLAST_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_parse_none_str="None", frozen=True)
 
     durability: Literal["full", "normal"] = Field(
         default="full",
@@ -28,7 +45,7 @@ class Settings(BaseSettings):
     database_connections: int = Field(
         default=10, ge=2, description="PostgreSQL: connections of one process for reads and commits, at most."
     )
-    connection_wait: timedelta = Field(
+    connection_wait: Duration = Field(
         default=timedelta(seconds=10),
         gt=timedelta(0),
         description="PostgreSQL: how long a request waits for a connection before it is told to try again (503).",
@@ -38,7 +55,7 @@ class Settings(BaseSettings):
         description="PostgreSQL behind a pooler: a URL past it, for what needs a session of its own (listening, "
         "presence, jobs, migrations).",
     )
-    coalesce: timedelta = Field(
+    coalesce: Duration = Field(
         default=timedelta(milliseconds=25),
         description="How long text deltas and call ends wait to share a commit.",
     )
@@ -62,38 +79,38 @@ class Settings(BaseSettings):
     max_requests_per_turn: int = Field(default=200, ge=1, description="Model requests in one turn.")
     max_claims: int = Field(default=3, ge=1, description="Claims of a turn whose workers die under it.")
     max_woken_turns: int = Field(default=20, ge=1, description="Woken turns in a row without a person.")
-    model_idle_timeout: timedelta = Field(
+    model_idle_timeout: Duration = Field(
         default=timedelta(seconds=600), description="Silence of an open model request that ends the turn."
     )
     model_retries: int = Field(default=3, ge=0, description="Retries of a transient model error.")
-    model_backoff: timedelta = Field(
+    model_backoff: Duration = Field(
         default=timedelta(seconds=1), description="First wait before such a retry; doubles each time."
     )
-    budget: timedelta | None = Field(
+    budget: Duration | None = Field(
         default=timedelta(seconds=60),
         description="How long a turn waits for a call before it is parked; None: it waits.",
     )
-    call_deadline: timedelta = Field(
+    call_deadline: Duration = Field(
         default=timedelta(hours=24), description="When a call is told to stop, parked or not."
     )
-    steer_parks_after: timedelta = Field(
+    steer_parks_after: Duration = Field(
         default=timedelta(seconds=5),
         description="How long running calls keep a steering message waiting, then they park.",
     )
     max_open_tasks_per_session: int = Field(
         default=32, ge=1, description="Open tasks of a session; past that, calls are waited for instead of parked."
     )
-    wake_company: timedelta = Field(
+    wake_company: Duration = Field(
         default=timedelta(seconds=2), description="How long a wake waits for other tasks that may end soon."
     )
-    stop_grace: timedelta = Field(
+    stop_grace: Duration = Field(
         default=timedelta(milliseconds=800),
         description="How long Stop waits for calls to confirm their cancel.",
     )
-    drain: timedelta = Field(
+    drain: Duration = Field(
         default=timedelta(seconds=5), description="How long turns may take to reach a boundary at shutdown."
     )
-    abandon_after: timedelta = Field(
+    abandon_after: Duration = Field(
         default=timedelta(seconds=10),
         description="After this, a call that ignores its cancel is reported abandoned.",
     )
@@ -112,11 +129,11 @@ class Settings(BaseSettings):
         default=10_000, ge=1, description="Events a following reader may be behind before it is told so."
     )
     thread_limit: int = Field(default=128, ge=1, description="Threads for sync tools.")
-    heartbeat: timedelta = Field(
+    heartbeat: Duration = Field(
         default=timedelta(seconds=10),
         description="How often an idle stream says that it is alive. Clients look elsewhere after 25 s of silence.",
     )
-    max_wait: timedelta = Field(
+    max_wait: Duration = Field(
         default=timedelta(seconds=300), description="How long a request may wait for an end; longer means this."
     )
     max_body_bytes: int = Field(default=16 * 1024 * 1024, ge=1, description="Bytes in the body of one request.")
@@ -132,3 +149,17 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="What a server or worker process logs, as JSON unless on a terminal."
     )
+
+
+def from_environment() -> Settings:
+    """Raises `InvalidInput` that names the variables that do not fit."""
+    try:
+        return Settings()
+    except ValidationError as exc:
+        raise InvalidInput("; ".join(map(_wrong, exc.errors())) + ".") from None
+
+
+def _wrong(error: ErrorDetails) -> str:
+    name = str(error["loc"][0]).upper().removeprefix(_PREFIX)
+    hint = ": write seconds, or PT1M30S" if error["type"].startswith("time_delta_pars") else ""
+    return f"{_PREFIX}{name}={error['input']}: {error['msg']}{hint}"

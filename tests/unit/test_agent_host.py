@@ -75,8 +75,9 @@ async def test_what_hangs_while_it_opens_does_not_hold_up_the_end() -> None:
     slow = Slow()
     host = host_of(slow)
     entering = asyncio.create_task(host.enter())
-    while not slow.opening:
+    for _ in range(3):
         await asyncio.sleep(0)
+    assert slow.opening
     entering.cancel()
     await asyncio.wait({entering})
     async with asyncio.timeout(10):
