@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import jwt
@@ -125,6 +126,8 @@ async def test_a_link_is_worth_one_cookie(runtime: Runtime) -> None:
         cookie = swapped.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
+        # Browsers send the cookies of a host to all its ports: another server there must not take this one's place.
+        assert cookie.startswith(f"outlast_{urlsplit(server.url).port}=")
         assert (await other.post("/v1/login", json={"token": token})).status_code == 401
         assert (await browser.post("/v1/sessions", json={})).status_code == 201
         foreign = await browser.post("/v1/sessions", json={}, headers={"Origin": "https://evil.example"})

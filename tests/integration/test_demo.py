@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from outlast.cli import demo_server
+from tests.support.runtime import wait_for_event
 from tests.support.serving_process import Program, run
 
 OUTLAST = Path(sys.executable).with_name("outlast")
@@ -183,6 +185,16 @@ def test_what_the_demo_says_to_type_can_be_typed(tmp_path: Path) -> None:
         server.expect(f"  {OUTLAST} send --new --wait")
         server.interrupt()
         assert server.ended() == 0
+
+
+async def test_the_agent_to_try_hears_what_is_said_after_a_stop(tmp_path: Path) -> None:
+    """D5: the result of the call that was stopped stands before it."""
+    async with demo_server.make_app(tmp_path / "demo.db") as outlast:
+        session = await outlast.sessions.create()
+        await session.send("Was any invoice of this year paid twice?")
+        await wait_for_event(session, "call.started")
+        await session.stop()
+        assert (await session.ask("hello")).text.startswith("I keep the books.")
 
 
 def test_the_version_is_told() -> None:

@@ -16,7 +16,6 @@ from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenti
 from outlast.owners.keys import Keys
 from outlast.sessions.attachments import check_characters
 
-COOKIE = "outlast"
 _LATEST = datetime.max.replace(tzinfo=UTC).timestamp() - 86_400
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -49,6 +48,12 @@ class Authenticator(Protocol):
         ...
 
 
+def cookie_of(request: Request) -> str:
+    """The name of a browser's cookie: browsers send those of a host to all its ports."""
+    port = request.url.port
+    return "outlast" if port is None else f"outlast_{port}"
+
+
 class ByKey:
     """An API key in the `Authorization` header, or in the cookie that a browser got for its one-time token."""
 
@@ -58,7 +63,7 @@ class ByKey:
     async def __call__(self, request: Request) -> Principal | None:
         text, is_cookie = bearer(request), False
         if text is None:
-            text, is_cookie = request.cookies.get(COOKIE), True
+            text, is_cookie = request.cookies.get(cookie_of(request)), True
         if text is None or not text.startswith("olk_"):
             return None
         if is_cookie and request.method not in _SAFE and not _is_same_site(request):

@@ -64,9 +64,9 @@ def make_agent() -> Agent[None, str]:
 def _step(messages: list[ModelMessage]) -> Step:
     """What the model says, decided by the history alone: a new process goes on where the last one was."""
     asked = last_user_text(messages).lower()
-    result = next((part for part in messages[-1].parts if isinstance(part, ToolReturnPart)), None)
-    if result is not None:
-        return _say(_about(result.content))
+    last = messages[-1].parts[-1]  # not a result that stands before what was said after Stop
+    if isinstance(last, ToolReturnPart):
+        return _say(_about(last.content))
     if "background" in asked and "task" in asked:
         return _say("The check is done: 480 invoices, and one was paid twice, in March, to Fjord AS.")
     if "twice" in asked or "check" in asked:

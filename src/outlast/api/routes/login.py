@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from outlast.api import problems
-from outlast.api.auth import COOKIE, Caller
+from outlast.api.auth import Caller, cookie_of
 from outlast.api.login import Logins
 from outlast.api.wiring import COMMON
 from outlast.wire.forms import Answer, Body
@@ -31,7 +31,12 @@ async def login(request: Request, response: Response, body: LoginBody) -> LoginA
     logins: Logins = request.app.state.logins
     key, text = await logins.swap(body.token)
     response.set_cookie(
-        COOKIE, text, max_age=logins.seconds, httponly=True, samesite="strict", secure=request.url.scheme == "https"
+        cookie_of(request),
+        text,
+        max_age=logins.seconds,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
     )
     return LoginAnswer(owner_id=key.owner_id, role=key.role)
 
@@ -44,6 +49,6 @@ async def make_link(request: Request, caller: Caller) -> LinkAnswer:
 
 
 @router.post("/logout", status_code=204, responses=COMMON)
-async def logout(response: Response, _: Caller) -> None:
+async def logout(request: Request, response: Response, _: Caller) -> None:
     """Forget the browser's cookie."""
-    response.delete_cookie(COOKIE)
+    response.delete_cookie(cookie_of(request))
