@@ -23,7 +23,7 @@ def parse(url: str) -> sa.URL:
         if not parsed.database or parsed.database == ":memory:":
             raise InvalidInput("Outlast keeps its work in a file: give a path, such as sqlite:///outlast.db.")
         return parsed
-    if parsed.get_backend_name() == "postgresql":
+    if parsed.get_backend_name() in ("postgresql", "postgres"):  # the latter is what many a hoster hands out
         if not parsed.database:
             raise InvalidInput("Name the database in the URL, such as postgresql://user@host/outlast.")
         return parsed.set(drivername="postgresql+asyncpg")
