@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 
 import outlast as public
 from outlast.errors import IdempotencyMismatch, InvalidInput, NotFound
@@ -36,6 +36,17 @@ async def test_a_fork_goes_on_from_the_same_history(runtime: Runtime) -> None:
         assert outline(await session.history())[-2:] == ["user: four", "text: You said four."]
         (created,) = await events_of(fork, "session.created")
         assert created.data["forked_from"] == session.id
+
+
+async def test_a_long_history_can_be_taken_along(runtime: Runtime) -> None:
+    """D10: as many messages as may be brought are forked and imported too, on every store."""
+    said = [ModelRequest(parts=[UserPromptPart("Hi.")]), ModelResponse(parts=[TextPart("Hello.")])]
+    async with runtime() as outlast:
+        session = await outlast.sessions.create(history=said * 2_500)
+        fork = await outlast.sessions.fork(session.id)
+        imported = await outlast.sessions.import_(await session.export())
+        for each in (session, fork, imported):
+            assert len(await each.history()) == 5_000
 
 
 async def test_a_fork_may_begin_earlier(runtime: Runtime) -> None:

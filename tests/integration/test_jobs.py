@@ -21,11 +21,13 @@ from outlast.sessions import inbox, turn
 from outlast.sessions.attempt import Attempt
 from outlast.sessions.inbox import Limits
 from outlast.sessions.workshop import Workshop
-from outlast.store import opening, workers
+from outlast.store import opening, turns, workers
 from outlast.store.connection import connect
 from outlast.store.database import Moment
 from outlast.store.jobs import CHANNEL, manager_of, queries
 from outlast.store.outbox import Work
+from outlast.store.postgres import PostgresDatabase
+from outlast.store.turns import TurnRow
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, text
 from tests.support.runtime import FAST, event_types, events_of
@@ -209,6 +211,35 @@ async def test_a_turn_is_found_whose_attempt_broke_down_here(
         outcome = await (await session.send("Hello.")).outcome(wait=30)
         assert (outcome.state, outcome.text) == ("completed", "Found.")
         assert is_broken.is_set()
+
+
+async def test_a_turn_whose_claim_is_not_known_here_yet_is_not_given_back(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P5: the answer to its commit may come late."""
+    commit, look = PostgresDatabase.transaction, turns.running_under
+    may_know, looks = asyncio.Event(), list[int]()
+
+    async def late(self: PostgresDatabase, fn: Any, *, name: str) -> Any:
+        answer = await commit(self, fn, name=name)
+        if name == "claim":
+            await may_know.wait()
+        return answer
+
+    def counted(connection: sa.Connection, worker_id: WorkerId) -> list[TurnRow]:
+        found = look(connection, worker_id)
+        looks.extend([1] * len(found))
+        if len(looks) >= 3:
+            may_know.set()
+        return found
+
+    monkeypatch.setattr(sweep, "_TIDY_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "running_under", counted)
+    monkeypatch.setattr(PostgresDatabase, "transaction", late)
+    async with runtime(postgres_url, tmp_path / "files", ScriptedModel(["Here."])) as outlast:
+        session = await outlast.sessions.create()
+        assert (await (await session.send("Hello.")).outcome(wait=30)).text == "Here."
+        assert "turn.resumed" not in await event_types(session)
 
 
 async def test_what_a_dead_worker_took_and_did_not_claim_is_taken_by_another(

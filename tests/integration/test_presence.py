@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -207,3 +208,25 @@ async def test_who_freezes_in_a_transaction_holds_nobody_up(postgres_url: str, m
         await freezing
         assert tries == 2
         assert await stored_notes(other, session_id) == ["in time", "late"]
+
+
+async def test_who_stalls_again_and_again_is_not_told_that_the_database_is_away(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P1: a careless tool blocks the loop, and the server ends what was in the middle; nothing is wrong with it."""
+    monkeypatch.setattr(postgres, "IDLE_SECONDS", 0.1)
+    async with opened(postgres_url) as database:
+        session_id = await new_session(database)
+        tries = 0
+
+        def stall(unit: Unit) -> None:
+            nonlocal tries
+            tries += 1
+            unit.lock(session_id)
+            if tries <= 5:
+                time.sleep(0.3)
+            unit.append(session_id, [note("done")])
+
+        await database.transaction(stall, name="stall")
+        assert tries == 6
+        assert await stored_notes(database, session_id) == ["done"]

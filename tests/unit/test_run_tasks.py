@@ -1,10 +1,14 @@
 """pydantic-ai forgets a task if the run is cancelled in the moment in which it is ready: `RunTasks` does not."""
 
 import asyncio
+from typing import Any
 
-from pydantic_ai import Agent
+import pytest
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models.test import TestModel
 
+from outlast.calls import run_tasks
 from outlast.calls.run_tasks import RunTasks
 
 
@@ -23,6 +27,33 @@ async def test_nothing_is_left_of_a_run_whenever_it_is_cancelled() -> None:
         await asyncio.sleep(0)
         assert asyncio.all_tasks() == before, f"cancelled after {ticks} ticks"
     raise AssertionError("The run never ended.")
+
+
+class Stubborn(AbstractCapability[Any]):
+    """Begins again when it is cancelled."""
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> Any:
+        try:
+            return await handler()
+        except asyncio.CancelledError:
+            return await handler()
+
+
+async def test_what_ignores_its_cancel_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P6: a stop that meets it ends all the same."""
+    monkeypatch.setattr(run_tasks, "_PATIENCE_SECONDS", 0.01)
+    agent = Agent(TestModel(), capabilities=[Stubborn()])
+    before = asyncio.all_tasks()
+    async with asyncio.timeout(20):
+        for ticks in range(15):
+            running = asyncio.create_task(_run(agent))
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+            running.cancel()
+            await asyncio.wait({running})
+            for task in asyncio.all_tasks() - before:
+                task.cancel()
+                await asyncio.wait({task})
 
 
 async def _run(agent: Agent[None, str]) -> None:

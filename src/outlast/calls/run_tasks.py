@@ -4,10 +4,15 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import ModelRequestContext
+
+log = structlog.get_logger("outlast.calls")
+
+_PATIENCE_SECONDS = 0.5
 
 
 @dataclass
@@ -27,12 +32,14 @@ class RunTasks(AbstractCapability[Any]):
         return await handler(request_context)
 
     async def end_tasks(self) -> None:
-        """After the run: whatever is still there belongs to nobody else."""
+        """After the run: whatever is still there belongs to nobody else. What ignores its cancel is not waited for."""
         left = tuple(self._alive)
         for task in left:
             task.cancel()
         if left:
-            await asyncio.wait(left)
+            _, ignoring = await asyncio.wait(left, timeout=_PATIENCE_SECONDS)
+            if ignoring:
+                log.warning("a capability around a cancelled run ignores its cancel", count=len(ignoring))
 
     def _note(self) -> None:
         task = asyncio.current_task()

@@ -82,7 +82,7 @@ class Worker:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._handed_again: set[str] = set()
         """Turns, while they ran: they may have been given back."""
-        self._claiming = 0
+        self._claiming: list[TurnId] = []
         self._has_claimed = asyncio.Event()
         self._expected: dict[Work, Workshop] = {}
         """What a commit claims that is not known here yet, and under which name."""
@@ -99,8 +99,9 @@ class Worker:
         return sum(map(is_task, self._running))
 
     def runs(self, turn_id: TurnId) -> bool:
-        """It is claimed by this process and was not left behind."""
-        return turn_id in self._running or any(work.id == turn_id for work in self._expected)
+        """It is claimed by this process and was not left behind, or is being claimed."""
+        is_coming = turn_id in self._claiming or any(work.id == turn_id for work in self._expected)
+        return is_coming or turn_id in self._running
 
     def has(self, work: Work) -> bool:
         """Its agent may have been renamed or removed since; with it, or in another program, the work goes on."""
@@ -151,12 +152,13 @@ class Worker:
             if claimed is not None:
                 self._start(id, self._run_claimed(*claimed, shop))
             return
-        self._claiming += 1
+        turn_id = TurnId(id)
+        self._claiming.append(turn_id)
         self._has_claimed.clear()
         try:
-            claim = await shop.database.transaction(lambda unit: self._claim_turn(unit, TurnId(id), shop), name="claim")
+            claim = await shop.database.transaction(lambda unit: self._claim_turn(unit, turn_id, shop), name="claim")
         finally:
-            self._claiming -= 1
+            self._claiming.remove(turn_id)
             if not self._claiming:
                 self._has_claimed.set()
         if claim is not None:

@@ -171,14 +171,13 @@ class Sweep:
     async def _give_back_unrun(self) -> None:
         """No reader may hang on a turn that nothing runs: neither on one of a worker that lives and lost it.
 
-        Only one that was found twice: its claim may have been committed just now, or its end.
+        Only one that was found twice: its end may have been committed just now.
         """
         held = await self._database.glance(lambda connection: turns.running_under(connection, self._me()))
         unrun = frozenset(Fence(row.session_id, row.id, row.attempt) for row in held if not self._runs(row.id))
         for fence in unrun & self._unrun:
             log.error("nothing ran a turn that was claimed: it is given back", turn_id=fence.turn_id)
-            give_back = partial(turn.give_back, fence=fence, has_crashed=True)
-            await self._database.transaction(give_back, name="give_back")
+            await self._database.transaction(partial(_give_back_one, fence=fence), name="give_back")
         self._unrun = unrun
 
     async def _settle(self) -> bool:
@@ -225,6 +224,12 @@ def _give_back(unit: Unit, left: Mapping[TurnId, SessionId]) -> bool:
         if row is not None and row.state is TurnState.RUNNING and still.is_left(row):
             turn.requeue(unit, row, has_crashed=True)
     return all(map(unit.has_locked, left.values()))
+
+
+def _give_back_one(unit: Unit, fence: Fence) -> None:
+    unit.lock_free([fence.session_id])
+    if unit.has_locked(fence.session_id):  # or somebody holds it: the next look finds the turn again
+        turn.give_back(unit, fence, has_crashed=True)
 
 
 def _portions(left: Mapping[IdT, SessionId]) -> Iterator[Mapping[IdT, SessionId]]:

@@ -8,6 +8,8 @@ import sqlalchemy as sa
 from outlast.store.statement import Write, change
 
 _PLACE = re.compile(r"\$(\d+)")
+_MOST = 50
+"""Writes in one statement. A statement takes 32,767 values, and texts of any length would be kept prepared."""
 
 
 class Batch:
@@ -28,6 +30,8 @@ class Batch:
 
     def takes(self, write: Write) -> bool:
         """New rows may join new rows of the same table; what changes rows must be the first to touch it."""
+        if len(self._writes) >= _MOST:
+            return False
         return not self.touches(write.table) or (write.is_insert and self._only_inserts[write.table])
 
     def add(self, write: Write) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -15,6 +15,7 @@ from sqlalchemy import exc as exc_types
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import await_only, greenlet_spawn
 
+from outlast.clock import monotonic
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.store.database import CommitWatcher, Farewell, decided, hand_on, persistently
 from outlast.store.outbox import Outbox, SilentOutbox
@@ -25,6 +26,7 @@ T = TypeVar("T")
 log = structlog.get_logger("outlast.store")
 
 _RETRIES = 3
+_STALLS = 10
 FOREIGN = (
     exc_types.DBAPIError,
     exc_types.TimeoutError,
@@ -58,14 +60,22 @@ _FULL_SECONDS = 5
 
 @dataclass(slots=True)
 class _Attempts:
-    """Each connection may have a stale plan of its own: those do not count, one for each connection of the pool."""
+    """Each connection may have a stale plan of its own: those do not count, one for each connection of the pool.
+
+    Nor do a few in which this process stood still for so long that the server ended the transaction.
+    """
 
     stale: int
+    stalls: int = _STALLS
     counted: int = 0
+    _began: float = field(default_factory=monotonic)
 
     def is_last(self, exc: Exception) -> bool:
+        took, self._began = monotonic() - self._began, monotonic()
         if self.stale and _STALE_PLAN in str(getattr(exc, "orig", exc)):
             self.stale -= 1
+        elif self.stalls and took > IDLE_SECONDS:
+            self.stalls -= 1
         else:
             self.counted += 1
         return self.counted == _RETRIES
