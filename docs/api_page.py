@@ -17,7 +17,8 @@ one. The same is published as OpenAPI at `/openapi.json`, and can be tried at `/
 
 Send a key with every request: `Authorization: Bearer <key>`, or a JWT if the server knows its issuer. Bodies and
 answers are JSON. Lists come in pages: `next` is the cursor of the next one, null on the last. A POST that makes
-something takes an `Idempotency-Key`: sent again with the same key within 24 hours, it is done once.
+something takes an `Idempotency-Key`: sent again with the same key within 24 hours, it is done once, and something
+else under the same key is refused.
 
 **Streams.** A route that lists `text/event-stream` streams with `Accept: text/event-stream`: what is there is
 replayed, then what comes is followed, also after the end of a turn. Each event has an `id:`; go on after it with

@@ -6,7 +6,7 @@ import pytest
 
 from outlast import Attachment, Context
 from outlast.clock import ManualClock
-from outlast.errors import Conflict, InboxFull, InvalidInput, NotFound, TooManyRequests
+from outlast.errors import Conflict, IdempotencyMismatch, InboxFull, InvalidInput, NotFound, TooManyRequests
 from outlast.ids import InputId
 from outlast.store.inputs import InputState
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, texts_seen
@@ -262,6 +262,41 @@ async def test_the_same_idempotency_key_is_the_same_message(runtime: Runtime) ->
         assert again.input.id == first.input.id
         assert (await again.outcome()).text == "Once."
         assert outline(await session.history()) == ["user: Pay the rent.", "text: Once."]
+
+
+async def test_a_key_that_was_used_for_another_message_keeps_none(runtime: Runtime) -> None:
+    """D2, P1: what would not be kept is refused, not answered as if it had come before."""
+    async with runtime(scripted("Once.", "Twice.")) as outlast:
+        session = await outlast.sessions.create()
+        picture = Attachment("a.txt", b"a")
+        await (await session.send("Look.", files=[picture], idempotency_key="look")).outcome()
+        for words, files in (("Look here.", [picture]), ("Look.", [Attachment("a.txt", b"b")])):
+            with pytest.raises(IdempotencyMismatch, match="use a new one"):
+                await session.send(words, files=files, idempotency_key="look")
+        assert (await session.send("Look.", files=[picture], idempotency_key="look")).is_repeat
+        assert (await (await session.send("Look here.", idempotency_key="new")).outcome()).text == "Twice."
+        first, second = texts_seen(await session.history())
+        assert first.startswith("Look.\n")
+        assert second == "Look here."
+
+
+async def test_a_message_that_was_edited_is_known_by_what_was_sent_and_by_what_it_is_now(runtime: Runtime) -> None:
+    """D2: a client that is not sure sends what it sent before, whoever has changed it meanwhile."""
+    here = Checkpoint()
+    async with runtime(scripted([gate(here), text("One.")], "Two.")) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("one")
+        await here.reached()
+        first = await session.send("tvo", when_busy="queue", idempotency_key="second")
+        for words in ("tow", "two"):
+            await session.edit_input(first.input.id, words)
+        for words in ("tvo", "two"):
+            assert (await session.send(words, when_busy="queue", idempotency_key="second")).input.id == first.input.id
+        with pytest.raises(IdempotencyMismatch):
+            await session.send("three", when_busy="queue", idempotency_key="second")
+        here.open()
+        assert (await first.outcome()).text == "Two."
+        assert texts_seen(await session.history()) == ["one", "two"]
 
 
 async def test_a_waiting_message_can_be_edited_and_removed_until_it_is_delivered(runtime: Runtime) -> None:

@@ -11,7 +11,7 @@ from contextlib import aclosing
 
 from pydantic_ai.ui.vercel_ai.response_types import AbortChunk, StartChunk
 
-from outlast.errors import Conflict, IdempotencyMismatch, NotFound
+from outlast.errors import Conflict, NotFound
 from outlast.events.stream import EventStream
 from outlast.events.types import EventType
 from outlast.ids import InputId, TurnId
@@ -57,8 +57,6 @@ async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[byt
         model=request.model,
         idempotency_key=request.message_id,
     )
-    if sent.is_repeat and sent.input.text != request.text:
-        raise IdempotencyMismatch("A message that was sent cannot be changed: send a new one, or fork the session.")
     return turn_frames(session, sent.turn_id) if sent.turn_id is not None else _later_frames(session, sent.input.id)
 
 

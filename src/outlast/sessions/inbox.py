@@ -1,13 +1,21 @@
 """The inbox: accepting inputs, and editing and removing those that wait."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from outlast import ids
 from outlast.clock import to_microseconds
-from outlast.errors import Conflict, InboxFull, InvalidInput, NotFound, SessionBusy, TooManyRequests
+from outlast.errors import (
+    Conflict,
+    IdempotencyMismatch,
+    InboxFull,
+    InvalidInput,
+    NotFound,
+    SessionBusy,
+    TooManyRequests,
+)
 from outlast.events.event import Draft, Event
 from outlast.events.signals import input_topic, turn_topic
 from outlast.events.types import EventType
@@ -19,6 +27,9 @@ from outlast.store import inputs, turns
 from outlast.store.inputs import Input, InputKind, InputState, Mode
 from outlast.store.turns import Origin, TurnState
 from outlast.store.unit import LockedSession, OwnerLock, Unit
+
+_SENT = "sent"
+"""In the body of a message that was edited: its text as it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,7 @@ def accept(
     if idempotency_key is not None:
         known = inputs.by_key(unit.connection, session_id, idempotency_key)
         if known is not None:
+            _check_repeat(known, text, body or {})
             return Accepted(known, known.turn_id, None, agent, after, is_repeat=True)
     check_text(text, limits.max_text)
     active: TurnId | None = session.turn_id
@@ -140,7 +152,7 @@ def notify(
 def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, owner_id: str, limits: Limits) -> Input:
     session, found = _waiting(unit, session_id, input_id, owner_id)
     check_text(text, limits.max_text)
-    inputs.change_text(unit, input_id, text)
+    inputs.change_text(unit, input_id, text, body={_SENT: found.text, **found.body})
     unit.append(session_id, [Draft(EventType.INPUT_EDITED, {"input_id": input_id, "text": text})])
     return inputs.get(unit.connection, session.id, input_id) or found
 
@@ -158,6 +170,16 @@ def check_text(text: str, most: int) -> None:
     if len(text) > most:
         raise InvalidInput(f"The message has {len(text)} characters; at most {most} are taken. Shorten or split it.")
     check_characters(text, "message")
+
+
+def _check_repeat(known: Input, text: str, body: Mapping[str, Any]) -> None:
+    """Under a key that was used before only the same may come: anything else would be answered and not kept."""
+    is_said = text in (known.text, known.body.get(_SENT))
+    has_more = body.get("files") not in (None, known.body.get("files"))
+    if known.kind is not InputKind.MESSAGE or not is_said or has_more:
+        raise IdempotencyMismatch(
+            "This idempotency key was used for another message: use a new one.", key=known.idempotency_key
+        )
 
 
 def _waiting(unit: Unit, session_id: SessionId, input_id: InputId, owner_id: str) -> tuple[LockedSession, Input]:

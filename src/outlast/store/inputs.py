@@ -1,6 +1,6 @@
 """Inputs: what was sent to a session, from acceptance on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -181,8 +181,9 @@ def mark_delivered(unit: Unit, ids: Sequence[InputId], turn_id: TurnId, message:
         unit.write(_DELIVER, key=each, in_turn=turn_id, at_message=message, at=unit.now_us)
 
 
-def change_text(unit: Unit, input_id: InputId, text: str) -> None:
-    unit.connection.execute(sa.update(inputs).where(inputs.c.id == input_id).values(text=text))
+def change_text(unit: Unit, input_id: InputId, text: str, *, body: Mapping[str, Any]) -> None:
+    changed = sa.update(inputs).where(inputs.c.id == input_id).values(text=text, body=to_json(body).decode())
+    unit.connection.execute(changed)
 
 
 def mark_removed(unit: Unit, input_id: InputId) -> None:
