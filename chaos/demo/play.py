@@ -1,6 +1,8 @@
 """The play: a cluster is started, an agent walks along a river, and whatever carries it is killed on the way."""
 
 import asyncio
+import os
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -18,6 +20,7 @@ from tests.support.postgres import Installation, postgres_version
 
 APP = "chaos.demo.app:app"
 NAME = "demo"
+OUTLAST = os.path.relpath(Path(sys.executable).with_name("outlast"))
 WALK = "Walk along the river and write down the level at each station."
 HOW_MUCH = "How much water passes the bridge in a day?"
 FULL, FAST = 0.03, 0.002
@@ -197,7 +200,8 @@ class Play:
         if self._starting:
             await asyncio.wait(self._starting)
         for each in self._servers:
-            self._stage.line("", f"outlast ps --url {each.url} --token {each.token}")
+            # To be copied: in one line, whatever the width.
+            self._stage.console.print(f"{OUTLAST} ps --url {each.url} --token {each.token}", soft_wrap=True)
         self._stage.line("", f"Its processes: {', '.join(str(e.pid) for e in self._fleet.members if e.is_running)}.")
         await asyncio.Event().wait()
 

@@ -17,10 +17,12 @@ QUARTERS = 4
 class ChatView:
     """Shows events one by one, in order. `last_end` is the type of the last end of a turn."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, *, watched: str | None = None) -> None:
+        """`watched`: the session, if it is seen from outside of a chat, where nothing can be typed."""
         self.now = Now()
         self.last_end: str | None = None
         self._screen = screen
+        self._watched = watched
         self._parts: dict[str, str] = {}
         self._has_rows = False
         self._has_spoken = False
@@ -168,10 +170,14 @@ class ChatView:
         if event.type == "turn.completed":
             self._say_result(data)
         elif event.type == "turn.stopped":
-            self._screen.line(Text.assemble(("■ ", "yellow"), (STOPPED, "dim")))
+            how = STOPPED if self._watched is None else f"Stopped. {self._how_to_retry()} goes on."
+            self._screen.line(Text.assemble(("■ ", "yellow"), (how, "dim")))
         else:
-            hint = " /retry tries again." if data.get("is_retryable") else ""
+            hint = f" {self._how_to_retry()} tries again." if data.get("is_retryable") else ""
             self._screen.line(Text.assemble(("✗ ", "red"), f"{data['message']} ({data['kind']}){hint}"))
+
+    def _how_to_retry(self) -> str:
+        return "/retry" if self._watched is None else f"“outlast sessions retry {self._watched}”"
 
     def _say_result(self, data: dict[str, Any]) -> None:
         """What stands for an answer when the model said none: a closing line, or a typed output."""

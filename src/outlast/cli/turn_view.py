@@ -55,7 +55,7 @@ async def _beginning(session: Session, turn_id: str) -> int:
 async def _show(
     session: Session, after: int, screen: PlainScreen, is_wanted: Callable[[Event], bool], *, as_json: bool
 ) -> Exit:
-    view = ChatView(screen)
+    view = ChatView(screen, watched=session.id)
     async with session.events(after=after) as stream:
         async for event in stream:
             if not is_wanted(event):
