@@ -1,6 +1,7 @@
 """Every verb of the command, against a server that is a process of its own (K1)."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,7 +108,8 @@ def test_send_waits_for_the_answer(folder: Path) -> None:
     assert run(folder, "send", "--new", "--wait", "hello") == "You said: hello\n"
     assert run(folder, "send", "--wait", "-", stdin="from a pipe") == "You said: from a pipe\n"
     assert len(asked(folder, "sessions", "list", "--limit", "1")) == 1
-    run(folder, "send", "--new", "--wait", "fail", code=1)
+    failed = complaint(folder, "send", "--new", "--wait", "fail", code=1)
+    assert re.search(r"“outlast sessions retry ses_\w+” tries again\.", failed)
     events = [json.loads(line) for line in run(folder, "send", "--new", "--wait", "hi", "--json").splitlines()]
     assert events[-1]["type"] == "turn.completed"
 
@@ -191,6 +193,23 @@ def test_tasks_are_listed_followed_and_waited_for(folder: Path, gate: Path) -> N
     assert asked(folder, "ps", "--session", session) == []
     assert [each["state"] for each in asked(folder, "ps", "--all", "--session", session)] == ["succeeded"]
     run(folder, "settle", task, "worked", code=1)
+
+
+def test_a_server_that_stops_says_what_it_waits_for_and_nothing_of_its_readers(tmp_path: Path) -> None:
+    """P1, K1: streams that break off are no news, and a call that takes a while is."""
+    (tmp_path / "app.py").write_text(APP)
+    with ServingProcess(tmp_path, environment={"OUTLAST_DRAIN": "1"}) as server:
+        _, task = parked(tmp_path, tmp_path / "never opened")
+        with Program(tmp_path, "logs", "-f", task) as logs:
+            logs.expect("at the source")
+            server.stop()
+            logs.interrupt()
+            logs.ended()
+    told = server.err.partition("nothing is lost")[2].split("\n")
+    assert [each for each in told if each.strip()] == [
+        "Stopping: what runs has 1 s to come to a point at which it can be handed over.",
+        "Stopped. What was running goes on at the next start.",
+    ]
 
 
 def test_ids_stay_whole_in_a_narrow_terminal(folder: Path, gate: Path) -> None:

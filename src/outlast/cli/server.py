@@ -2,12 +2,13 @@
 
 import asyncio
 import errno
+import logging
 import shlex
 import signal
 import socket
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,8 @@ _GRACE_SECONDS = 2
 _AGAIN_SECONDS = 0.2
 _RELOAD_SECONDS = 30
 """How long the old process may take to hand its turns over."""
+_SILENT_SECONDS = 0.5
+_BROKEN_OFF = "ASGI callable returned without completing response."
 _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -49,6 +52,11 @@ class Server(uvicorn.Server):
         self._outlast = outlast
         self._listening = listening
         self._console = console
+        logging.getLogger("uvicorn.error").addFilter(self._is_news)
+
+    def _is_news(self, record: logging.LogRecord) -> bool:
+        """That streams break off is what stopping means: their readers go on after the next start."""
+        return not (self.should_exit and record.getMessage() == _BROKEN_OFF)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -143,13 +151,19 @@ def run(
     server = Server(config, outlast, listening, console, advice)
     failure: list[BaseException] = []
 
+    def say_why() -> None:
+        seconds = outlast.settings.drain.total_seconds()
+        console.print(f"Stopping: what runs has {seconds:g} s to come to a point at which it can be handed over.")
+
     async def serve_it() -> None:
-        try:
-            async with outlast, crew or nullcontext():
-                settle_in()
-                await server.serve(sockets=[listening])
-        except OutlastError as exc:
-            failure.append(exc)
+        with ExitStack() as stack:
+            try:
+                async with outlast, crew or nullcontext():
+                    settle_in()
+                    await server.serve(sockets=[listening])
+                    stack.callback(asyncio.get_running_loop().call_later(_SILENT_SECONDS, say_why).cancel)
+            except OutlastError as exc:
+                failure.append(exc)
 
     asyncio.run(serve_it())
     if failure:
