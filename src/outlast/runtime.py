@@ -133,7 +133,8 @@ class Outlast(Generic[DepsT, OutputT]):
     @property
     def keys(self) -> Keys:
         """The API keys of all owners."""
-        return Keys(self._open().database, self._clock)
+        services = self._open()
+        return Keys(services.database, self._clock, services.signals)
 
     @property
     def agents(self) -> Mapping[str, Sequence[str]]:

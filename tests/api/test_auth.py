@@ -18,8 +18,9 @@ from fastapi import FastAPI, Request
 from jwt.algorithms import RSAAlgorithm
 
 from outlast.api import Principal, create_app
+from outlast.store import keys
 from tests.support.runtime import Runtime
-from tests.support.server import serving
+from tests.support.server import Served, serving
 
 AUDIENCE = "outlast"
 
@@ -134,6 +135,78 @@ async def test_a_link_is_worth_one_cookie(runtime: Runtime) -> None:
         assert (foreign.status_code, foreign.json()["code"]) == (403, "forbidden")
         own = await browser.post("/v1/sessions", json={}, headers={"Origin": server.url})
         assert own.status_code == 201
+
+
+async def read_to_its_end(reader: httpx2.AsyncClient, path: str, begun: asyncio.Event) -> None:
+    """A stream that nothing but the server ends."""
+    async with reader.stream("GET", path, headers={"Accept": "text/event-stream"}) as response:
+        assert response.status_code == 200
+        begun.set()
+        async for _ in response.aiter_raw():
+            continue
+
+
+@asynccontextmanager
+async def reading(server: Served, headers: dict[str, str]) -> AsyncGenerator[None]:
+    """Streams of a session and of all, until both have ended."""
+    reader = server.with_headers(headers)
+    path = f"/v1/sessions/{(await reader.post('/v1/sessions', json={})).json()['id']}/events"
+    begun = [asyncio.Event(), asyncio.Event()]
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        for each, started in zip((path, "/v1/events"), begun, strict=True):
+            group.create_task(read_to_its_end(reader, each, started))
+        for started in begun:
+            await started.wait()
+        yield
+
+
+async def test_streams_end_with_the_key_that_opened_them(runtime: Runtime) -> None:
+    """G1: revocable at once, and those of other keys go on."""
+    async with serving(runtime()) as server:
+        key, text = await server.outlast.keys.make("ada", "spare")
+        other = await server.client()
+        still = asyncio.create_task(read_to_its_end(other, "/v1/events", asyncio.Event()))
+        async with reading(server, bearing(text)):
+            await server.outlast.keys.revoke(key.id)
+        assert not still.done()
+        still.cancel()
+        await asyncio.wait({still})
+
+
+async def test_streams_end_also_when_nobody_tells_that_the_key_was_revoked(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G1: by another program, on the same file."""
+    monkeypatch.setattr("outlast.owners.keys.LOOK_EVERY", timedelta(seconds=0.05))
+    async with serving(runtime()) as server:
+        key, text = await server.outlast.keys.make("ada", "spare")
+        async with reading(server, bearing(text)):
+            await server.outlast.database.transaction(lambda unit: keys.revoke(unit, key.id), name="elsewhere")
+
+
+async def test_streams_end_when_the_key_or_the_token_does(runtime: Runtime) -> None:
+    """G1"""
+    async with an_issuer() as issuer, serving(runtime(jwks_url=issuer.url)) as server:
+        _, text = await server.outlast.keys.make("ada", "short", expires_in=timedelta(seconds=2))
+        async with reading(server, bearing(text)):
+            pass
+        async with reading(server, bearing(issuer.token(exp=int(time.time()) + 3))):
+            pass
+
+
+async def test_a_browser_that_logs_out_is_out(runtime: Runtime) -> None:
+    """G1: what was copied from its cookie opens nothing, and its streams end; a key is not lost by it."""
+    async with serving(runtime()) as server:
+        ada = await server.client()
+        token = (await ada.post("/v1/login/links")).json()["token"]
+        browser = server.with_headers({})
+        await browser.post("/v1/login", json={"token": token})
+        copied = {"Cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
+        async with reading(server, copied):
+            assert (await browser.post("/v1/logout")).status_code == 204
+        assert (await server.with_headers(copied).get("/v1/sessions")).status_code == 401
+        assert (await ada.post("/v1/logout")).status_code == 204
+        assert (await ada.get("/v1/sessions")).status_code == 200
 
 
 async def test_other_origins_are_closed_unless_set(runtime: Runtime) -> None:

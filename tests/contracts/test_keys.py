@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from outlast.clock import Clock, ManualClock, SystemClock
 from outlast.errors import InvalidInput, NotFound, StoreUnavailable
+from outlast.events.signals import LocalSignals
 from outlast.owners.keys import USED_EVERY, Keys
 from outlast.store.database import CommitWatcher, Database
 from outlast.store.keys import Key
@@ -32,7 +33,7 @@ def clock() -> ShiftedClock:
 
 @pytest.fixture
 def keys(database: Database, clock: Clock) -> Keys:
-    return Keys(database, clock)
+    return Keys(database, clock, LocalSignals())
 
 
 async def test_the_text_of_a_key_finds_it_and_only_its_hash_is_stored(database: Database, keys: Keys) -> None:
@@ -146,8 +147,8 @@ async def test_a_key_opens_also_when_its_use_cannot_be_written(database: Databas
         attach = staticmethod(database.attach)
         close = staticmethod(database.close)
 
-    made, text = await Keys(database, clock).make(OWNER, "laptop")
-    found = await Keys(ReadOnly(), clock).find(text)
+    made, text = await Keys(database, clock, LocalSignals()).make(OWNER, "laptop")
+    found = await Keys(ReadOnly(), clock, LocalSignals()).find(text)
     assert found is not None
     assert found.id == made.id
 

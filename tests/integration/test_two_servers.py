@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from outlast import Client, Event
+from outlast.errors import Unauthenticated
 from tests.integration.test_workers import WHOLE, texts
 from tests.support.serving_process import ServingProcess
 from tests.support.worker_process import APP, Workers, workers_of
@@ -34,6 +35,19 @@ def servers(workers: Workers, tmp_path: Path) -> Iterator[list[ServingProcess]]:
 
 def client(server: ServingProcess) -> Client:
     return Client(server.place.url, server.place.token)
+
+
+async def test_a_key_that_is_revoked_at_one_server_ends_its_streams_at_another(servers: list[ServingProcess]) -> None:
+    """G1: at once, wherever they are."""
+    async with client(servers[0]) as here:
+        made = await here.keys.make("ada", "spare")
+        async with Client(servers[1].place.url, made.key) as there:
+            session = await there.sessions.create()
+            async with session.events() as stream:
+                await anext(stream)
+                await here.keys.revoke(made.id)
+                with pytest.raises(Unauthenticated):
+                    await anext(stream)
 
 
 async def test_a_client_goes_over_to_another_server_while_the_worker_of_its_turn_is_killed(

@@ -13,6 +13,7 @@ from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 
 from outlast.api.limits import RequestRate
 from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
+from outlast.ids import KeyId
 from outlast.owners.keys import Keys
 from outlast.sessions.attachments import check_characters
 
@@ -31,6 +32,8 @@ class Principal:
     name: str = ""
     until: datetime | None = None
     """When what the caller showed ends: nothing that is made from it lasts longer. None: it does not end."""
+    key_id: KeyId | None = None
+    """The key that the caller showed."""
 
     @property
     def label(self) -> str:
@@ -71,7 +74,7 @@ class ByKey:
         key = await self._keys().find(text)
         if key is None:
             return None
-        return Principal(key.owner_id, key.role, key.scope, key.name, key.expires_at)
+        return Principal(key.owner_id, key.role, key.scope, key.name, key.expires_at, key.id)
 
 
 class ByJwt:
@@ -166,6 +169,16 @@ async def _admin(caller: Caller) -> Principal:
 
 
 Admin = Annotated[Principal, Depends(_admin)]
+
+
+async def lapsed(keys: Keys, caller: Principal) -> None:
+    """Returns when what the caller showed opens nothing any more; never, if that does not end."""
+    if caller.key_id is not None:
+        await keys.ended(caller.key_id, caller.until)
+    elif caller.until is not None:
+        await asyncio.sleep(max(0.0, (caller.until - keys.clock.now()).total_seconds()))
+    else:
+        await asyncio.Event().wait()
 
 
 def bearer(request: Request) -> str | None:

@@ -4,17 +4,26 @@
 the next page is read when the last one has gone out, so a slow client costs its own connection and hardly more.
 """
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
+import structlog
+from fastapi import Request
 from pydantic_core import to_json
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Receive, Scope, Send
 
+from outlast.api import auth
 from outlast.errors import NotFound
 from outlast.events.event import Event
 from outlast.events.stream import EventStream
 from outlast.store.database import persistently
+
+log = structlog.get_logger("outlast.api")
 
 MEDIA_TYPE = "text/event-stream"
 DESCRIBED: dict[str, Any] = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
@@ -108,12 +117,45 @@ async def _until_gone(frames: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
             await frames.aclose()
 
 
-def response(frames: AsyncIterator[bytes], *, heartbeat: float, status_code: int = 200) -> EventSourceResponse:
-    return EventSourceResponse(
+class _Answer(EventSourceResponse):
+    """Lasts no longer than what let its reader in."""
+
+    lapse: Callable[[], Coroutine[Any, Any, None]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        lapse = asyncio.create_task(self.lapse(), name="right of a reader")
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                lapse.add_done_callback(partial(_end, limit))
+                await super().__call__(scope, receive, send)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            await send({"type": "http.response.body"})
+        finally:
+            lapse.cancel()
+
+
+def _end(limit: asyncio.Timeout, lapse: asyncio.Task[None]) -> None:
+    if lapse.cancelled():
+        return
+    if (exc := lapse.exception()) is not None:  # nobody looks any more: who still has the right comes again
+        log.warning("a stream ends because nobody can tell whether its reader may read on", error=repr(exc))
+    with suppress(RuntimeError):  # it has just ended by itself
+        limit.reschedule(asyncio.get_running_loop().time())
+
+
+def response(request: Request, frames: AsyncIterator[bytes], *, status_code: int = 200) -> EventSourceResponse:
+    """Streams until `frames` end, the client goes, or what the caller showed opens nothing any more."""
+    state = request.app.state
+    answer = _Answer(
         _until_gone(frames),
         status_code=status_code,
         headers=_HEADERS,
-        ping=heartbeat,
+        ping=state.heartbeat,
         ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
         sep="\n",
     )
+    answer.lapse = partial(auth.lapsed, state.outlast.keys, request.state.principal)
+    return answer

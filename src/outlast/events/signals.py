@@ -7,7 +7,7 @@ from typing import Protocol
 from weakref import ref
 
 from outlast.events.news import News
-from outlast.ids import InputId, OwnerId, SessionId, TaskId, TurnId
+from outlast.ids import InputId, KeyId, OwnerId, SessionId, TaskId, TurnId
 
 RECHECK_SECONDS = 2.0
 """How long a waiter trusts silence before it looks again."""
@@ -41,6 +41,11 @@ def task_topic(task_id: TaskId) -> str:
 def feed_topic(owner_id: OwnerId) -> str:
     """For whoever follows all that happens to an owner's sessions."""
     return f"feed:{owner_id}"
+
+
+def key_topic(key_id: KeyId) -> str:
+    """For whoever reads on because a key once let them in."""
+    return f"key:{key_id}"
 
 
 class Subscription:

@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import get_args
 
 import sqlalchemy as sa
@@ -15,14 +15,17 @@ import structlog
 from outlast import ids
 from outlast.clock import Clock
 from outlast.errors import InvalidInput, NotFound, StoreUnavailable
+from outlast.events.signals import Signals, key_topic
 from outlast.ids import KeyId
 from outlast.store import keys
-from outlast.store.database import Database
+from outlast.store.database import Database, persistently
 from outlast.store.keys import Key, Role, Scope
 from outlast.store.unit import Unit
 
 log = structlog.get_logger("outlast.owners")
 
+LOOK_EVERY = timedelta(minutes=1)
+"""How long an open stream trusts that it would have heard of the end of its key."""
 USED_EVERY = timedelta(minutes=1)
 """How exact `used_at` is: a key that is used all the time costs a write a minute."""
 _MOST_CHARACTERS = 200
@@ -36,6 +39,7 @@ class Keys:
 
     database: Database
     clock: Clock
+    signals: Signals
 
     async def make(
         self,
@@ -94,14 +98,26 @@ class Keys:
     async def revoke(self, key_id: KeyId | str, *, owner_id: str | None = None) -> Key:
         """The key opens nothing from now on; to revoke it again changes nothing. `owner_id`: only if it is theirs.
 
-        Streams that are open go on until their connections end.
+        Streams that it opened end too.
         """
 
         def revoke(unit: Unit) -> Key:
-            keys.revoke(unit, _owned(unit.connection, key_id, owner_id).id)
+            found = _owned(unit.connection, key_id, owner_id)
+            keys.revoke(unit, found.id)
+            unit.signal(key_topic(found.id))
             return _owned(unit.connection, key_id, owner_id)
 
         return await self.database.transaction(revoke, name="key.revoke")
+
+    async def ended(self, key_id: KeyId, expires_at: datetime | None) -> None:
+        """Returns when a key that was valid opens nothing any more."""
+        heard = self.signals.subscribe(key_topic(key_id))
+        while True:
+            left = LOOK_EVERY if expires_at is None else min(LOOK_EVERY, expires_at - self.clock.now())
+            await heard.wait(max(0.0, left.total_seconds()))
+            found = await persistently(lambda: self.database.glance(lambda connection: keys.find(connection, key_id)))
+            if found is None or not found[0].is_valid(self.clock.now()):
+                return
 
     async def _used(self, key: Key) -> Key:
         if key.used_at is not None and self.clock.now() - key.used_at < USED_EVERY:

@@ -88,6 +88,6 @@ async def stop_chat(sessions: OwnSessions, chat_id: str) -> TurnAnswer:
 
 
 def _response(request: Request, frames: AsyncIterator[bytes]) -> Response:
-    answer = sse.response(frames, heartbeat=request.app.state.heartbeat)
+    answer = sse.response(request, frames)
     answer.headers.update(ai_sdk.HEADERS)
     return answer

@@ -29,7 +29,7 @@ async def session_events(
     if sse.wants_events(accept):
         cache: sse.FrameCache = request.app.state.frames
         frames = sse.log_frames(session.events(after=position), cache=cache, wants=filter_of(types))
-        return sse.response(frames, heartbeat=request.app.state.heartbeat)
+        return sse.response(request, frames)
     found: list[Event] = []
     async with session.events(after=position, follow=False) as stream:
         while len(found) < limit and (batch := await stream.batch(limit - len(found))):

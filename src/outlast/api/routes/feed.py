@@ -37,7 +37,7 @@ async def owner_events(
     # Before the answer begins: what is not the caller's is told as a problem, not as a stream that ends.
     await stream.__aenter__()
     if is_stream:
-        return sse.response(_frames(stream, types), heartbeat=request.app.state.heartbeat)
+        return sse.response(request, _frames(stream, types))
     wants, items, cursor, seen = filter_of(types), list[EventAnswer](), stream.cursor, 0
     async with stream:
         async for cursor, event in stream:  # noqa: B007 - where the next page begins

@@ -4,9 +4,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from outlast.api import problems
-from outlast.api.auth import Caller, cookie_of
+from outlast.api.auth import Caller, bearer, cookie_of
 from outlast.api.login import Logins
-from outlast.api.wiring import COMMON
+from outlast.api.wiring import COMMON, Runtime
 from outlast.wire.forms import Answer, Body
 
 router = APIRouter(tags=["login"])
@@ -49,6 +49,8 @@ async def make_link(request: Request, caller: Caller) -> LinkAnswer:
 
 
 @router.post("/logout", status_code=204, responses=COMMON)
-async def logout(request: Request, response: Response, _: Caller) -> None:
-    """Forget the browser's cookie."""
+async def logout(request: Request, response: Response, outlast: Runtime, caller: Caller) -> None:
+    """Forget the browser's cookie, which opens nothing from now on, and end its streams."""
+    if caller.key_id is not None and bearer(request) is None:
+        await outlast.keys.revoke(caller.key_id)
     response.delete_cookie(cookie_of(request))

@@ -48,7 +48,7 @@ async def send_message(
     if not sse.wants_events(accept):
         return accepted
     frames = _answer(sent, accepted, request.app.state.frames)
-    return sse.response(frames, heartbeat=request.app.state.heartbeat, status_code=202)
+    return sse.response(request, frames, status_code=202)
 
 
 @router.get("/messages", responses=FOUND)

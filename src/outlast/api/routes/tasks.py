@@ -94,7 +94,7 @@ async def task_output(
     offset = after if last_event_id is None else place_of(last_event_id)
     await tasks.get(task_id)
     if sse.wants_events(accept):
-        return sse.response(_output(tasks, task_id, offset), heartbeat=request.app.state.heartbeat)
+        return sse.response(request, _output(tasks, task_id, offset))
     return PieceAnswer.of(await tasks.output(task_id, offset=offset, length=limit))
 
 
