@@ -30,7 +30,9 @@ async def server(postgres_url: str, tmp_path: Path, outlast: Outlast[Any, Any]) 
     command = (sys.executable, "-m", "outlast", "serve", APP, "--workers", "2", "--port", "0")
     with (tmp_path / "server.log").open("ab") as log:
         environment = Workers(postgres_url, tmp_path).environment
-        process = await asyncio.create_subprocess_exec(*command, env=environment, cwd=tmp_path, stderr=log)
+        process = await asyncio.create_subprocess_exec(
+            *command, env=environment, cwd=tmp_path, stderr=log, start_new_session=True
+        )
     try:
         yield process
     finally:
@@ -67,6 +69,23 @@ async def test_workers_are_started_again_and_leave_with_their_server(
     server.kill()
     await server.wait()
     assert await until(outlast, lambda found: not found) == set()
+
+
+async def test_ctrl_c_lets_workers_hand_over_what_they_run(outlast: Outlast[Any, Any], server: Process) -> None:
+    """P1, I5: a terminal sends it to everybody in it; a worker that is told twice would just end."""
+    await until(outlast, lambda found: len(found) == 2)
+    session = await outlast.sessions.create()
+    sent = await session.send("talk")
+    async with session.events() as stream:
+        async for event in stream:
+            if event.type == "part.delta":
+                break
+    os.killpg(server.pid, signal.SIGINT)
+    assert await server.wait() == 0
+    assert await workers(outlast) == set()
+    state = sa.text("SELECT state FROM turns WHERE id = :id")
+    found = await outlast.database.read(lambda connection: connection.execute(state, {"id": sent.turn_id}).scalar())
+    assert found == "queued"
 
 
 async def test_workers_are_sent_away_with_their_server(outlast: Outlast[Any, Any], server: Process) -> None:

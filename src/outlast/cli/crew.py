@@ -61,7 +61,10 @@ class Crew:
                     await self._leaving.wait()
 
     async def _run_one(self) -> int:
-        member = await asyncio.create_subprocess_exec(*self._command, stdin=asyncio.subprocess.PIPE)
+        # In a session of its own: Ctrl-C would reach it too, and the server's word after it would be the second one.
+        member = await asyncio.create_subprocess_exec(
+            *self._command, stdin=asyncio.subprocess.PIPE, start_new_session=True
+        )
         self._members.add(member)
         try:
             if self._leaving.is_set():
