@@ -2,10 +2,14 @@
 
 import asyncio
 import signal
+import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import sqlalchemy as sa
 
@@ -13,7 +17,7 @@ from outlast import Event, Outlast, Session
 from outlast.ids import TaskId
 from tests.support import shared_app
 from tests.support.runtime import events_of, wait_for_event
-from tests.support.worker_process import Workers, until, workers_of
+from tests.support.worker_process import APP, Workers, until, workers_of
 
 pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
 WHOLE = "".join(shared_app.words(step) for step in range(shared_app.STEPS + 1))
@@ -232,3 +236,23 @@ async def cut_all(outlast: Outlast[Any, Any]) -> None:
         "WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     await outlast.database.read(lambda connection: connection.execute(cut).all())
+
+
+async def test_a_worker_gives_numbers_of_what_it_does(workers: Workers, outlast: Outlast[Any, Any]) -> None:
+    """I2: its turns are told where it runs, and not at the servers; an address that is taken is said."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "outlast", "worker", APP, "--metrics-port", str(port)),
+            env=workers.environment,
+            stderr=subprocess.PIPE,
+        )
+        _, said = await refused.communicate()
+        assert (refused.returncode, b"cannot be used for metrics" in said) == (1, True)
+    await workers.start("--metrics-port", str(port))
+    await (await (await outlast.sessions.create()).send("hello")).outcome(wait=30)
+    async with httpx2.AsyncClient() as client:
+        numbers = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+    assert 'outlast_turns_ended_total{state="completed"} 1.0' in numbers
+    assert "outlast_loop_stalls_total 0.0" in numbers
+    assert "outlast_http" not in numbers

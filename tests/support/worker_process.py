@@ -31,12 +31,12 @@ class Workers:
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         }
 
-    async def start(self, **environment: str) -> asyncio.subprocess.Process:
+    async def start(self, *options: str, **environment: str) -> asyncio.subprocess.Process:
         """Returns when it is ready to take work."""
         with (self.folder / "workers.log").open("ab") as log:
             start = log.tell()
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "outlast", "worker", APP),
+                *(sys.executable, "-m", "outlast", "worker", APP, *options),
                 env={**self.environment, **environment},
                 cwd=ROOT,
                 stderr=log,

@@ -12,6 +12,13 @@ def worker(
     database: Annotated[
         str | None, typer.Option("--database", "-d", help="A postgresql:// URL, if the file has only an Agent.")
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option("--metrics-port", min=0, max=65_535, help="Give numbers to Prometheus here. It needs no key."),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", help="The address for that; 127.0.0.1 is seen on this machine only.")
+    ] = "127.0.0.1",
     leave_with_parent: Annotated[
         bool, typer.Option("--leave-with-parent", hidden=True, help="Leave when standard input ends.")
     ] = False,
@@ -23,4 +30,5 @@ def worker(
     with loading():
         from outlast.cli.worker_process import run
 
-    run(app, database=database, leave_with_parent=leave_with_parent)
+    metrics = None if metrics_port is None else (metrics_host, metrics_port)
+    run(app, database=database, metrics=metrics, leave_with_parent=leave_with_parent)

@@ -3,6 +3,8 @@
 import asyncio
 import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import typer
 from rich.console import Console
@@ -11,11 +13,14 @@ from outlast.cli.app_file import AnyOutlast, load_app
 from outlast.cli.memory import settle_in
 from outlast.errors import OutlastError
 from outlast.observe import logs
+from outlast.observe.metrics import WorkMetrics
+from outlast.observe.stalls import watching_for_stalls
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def run(app: str, *, database: str | None, leave_with_parent: bool) -> None:
+def run(app: str, *, database: str | None, metrics: tuple[str, int] | None, leave_with_parent: bool) -> None:
+    """`metrics`: the address at which Prometheus may ask."""
     console = Console(stderr=True)
     try:
         outlast = load_app(app, database=database)
@@ -28,14 +33,35 @@ def run(app: str, *, database: str | None, leave_with_parent: bool) -> None:
         raise typer.Exit(2)
     outlast.settings = outlast.settings.model_copy(update={"run_work": True})
     logs.configure(level=outlast.settings.log_level)
+    numbers = WorkMetrics()
+    outlast.listen(numbers.seen)
     try:
-        asyncio.run(_work(outlast, console, leave_with_parent=leave_with_parent))
+        with _answering(numbers, metrics, console):
+            asyncio.run(_work(outlast, console, numbers, leave_with_parent=leave_with_parent))
     except OutlastError as exc:
         console.print(exc.message, style="red", markup=False)
         raise typer.Exit(1) from exc
 
 
-async def _work(outlast: AnyOutlast, console: Console, *, leave_with_parent: bool) -> None:
+@contextmanager
+def _answering(numbers: WorkMetrics, address: tuple[str, int] | None, console: Console) -> Generator[None]:
+    if address is None:
+        yield
+        return
+    try:
+        close = numbers.serve(*address)
+    except OSError as exc:
+        console.print(
+            f"Port {address[1]} on {address[0]} cannot be used for metrics: {exc}.", style="red", markup=False
+        )
+        raise typer.Exit(1) from exc
+    try:
+        yield
+    finally:
+        close()
+
+
+async def _work(outlast: AnyOutlast, console: Console, numbers: WorkMetrics, *, leave_with_parent: bool) -> None:
     loop = asyncio.get_running_loop()
     leave = asyncio.Event()
 
@@ -51,6 +77,7 @@ async def _work(outlast: AnyOutlast, console: Console, *, leave_with_parent: boo
         loop.add_reader(sys.stdin.fileno(), lambda: (loop.remove_reader(sys.stdin.fileno()), leave.set()))
     async with outlast:
         settle_in()
-        console.print(f"A worker for {', '.join(outlast.agents)} is ready.", markup=False)
-        await leave.wait()
-        console.print("Leaving: turns are handed over at their next boundary.")
+        with watching_for_stalls(numbers.stalls.inc):
+            console.print(f"A worker for {', '.join(outlast.agents)} is ready.", markup=False)
+            await leave.wait()
+            console.print("Leaving: turns are handed over at their next boundary.")
