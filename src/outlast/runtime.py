@@ -40,6 +40,7 @@ from outlast.sessions.turn_calls import CallShop
 from outlast.sessions.workshop import Workshop
 from outlast.settings import Settings, from_environment
 from outlast.store import opening, pauses
+from outlast.store import sessions as session_rows
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.store.open_work import OpenWork, open_work
@@ -169,8 +170,8 @@ class Outlast(Generic[DepsT, OutputT]):
         return await self._open().database.read(pauses.find)
 
     async def check(self) -> None:
-        """Raises `StoreUnavailable` while the database does not take commits."""
-        await self._open().database.transaction(lambda unit: None, name="check")
+        """Raises `StoreUnavailable` while the database does not take commits, or only reads."""
+        await self._open().database.transaction(session_rows.check_writable, name="check")
 
     @property
     def path(self) -> Path:

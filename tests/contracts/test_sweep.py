@@ -42,7 +42,14 @@ async def left_turn(database: Database, worker_id: WorkerId = DEAD) -> TurnId:
 
 def new_sweep(database: Database, folder: Path, *, runs: Collection[TurnId] = ()) -> Sweep:
     deletions = Deletions(database, FileStore(str(folder)))
-    return Sweep(database, me=lambda: ME, runs=runs.__contains__, limits=Limits(), deletions=deletions)
+    return Sweep(
+        database,
+        me=lambda: ME,
+        runs=runs.__contains__,
+        remind=lambda task_ids: None,
+        limits=Limits(),
+        deletions=deletions,
+    )
 
 
 async def is_given_back(database: Database, turn_id: TurnId) -> bool:

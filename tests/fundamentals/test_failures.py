@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from pydantic_ai import Agent
@@ -339,3 +340,23 @@ async def test_a_turn_that_cannot_begin_fails_once_and_keeps_its_message(runtime
         turn = await session.retry()
         assert (await turn.outcome()).text == "Hello."
         assert outline(await session.history()) == ["user: Hi", "text: Hello."]
+
+
+def _missing(context: TurnContext) -> Any:
+    raise KeyError("a setting that is not there")
+
+
+@asynccontextmanager
+async def _cancelling(context: TurnContext) -> AsyncGenerator[None]:
+    raise asyncio.CancelledError("by a scope of its own")
+    yield
+
+
+@pytest.mark.parametrize("deps", [_missing, _cancelling])
+async def test_deps_that_cannot_be_opened_fail_the_turn(runtime: Runtime, deps: Any) -> None:
+    """P4, A2: whether the factory raises when it is called, or what it gives cancels itself: nobody waits for ever."""
+    async with runtime(scripted("Hello."), deps=deps) as outlast:
+        session = await outlast.sessions.create()
+        outcome = await (await session.send("hi")).outcome(wait=20)
+        assert outcome.state == "failed"
+        assert (await event_types(session)).count("turn.started") == 1

@@ -19,9 +19,11 @@ from outlast.store import sessions, tasks
 from outlast.store.tasks import NewTask
 from outlast.store.unit import Unit
 from outlast.tasks import service
-from outlast.testing import ScriptedModel, call, last_user_text, tool_returns
+from outlast.testing import ScriptedModel, call, gate, last_user_text, text, tool_returns
 from outlast.testing.step import Step
-from tests.support.runtime import FAST
+from tests.support.checkpoint import Checkpoint
+from tests.support.commits import HeldCommits
+from tests.support.runtime import FAST, Runtime
 from tests.support.serving_process import ROOT, Program
 from tests.support.worker_process import APP
 
@@ -195,3 +197,30 @@ async def test_an_owners_turns_start_in_the_order_in_which_they_came(database_ur
         for each in turns:
             assert (await each.outcome(wait=PATIENCE)).state == "completed"
     assert pieces.begun == [str(at) for at in range(8)]
+
+
+async def test_a_place_is_not_lost_when_it_is_given_to_a_turn_that_is_stopped(
+    ready_postgres_url: str, tmp_path: Path
+) -> None:
+    """D13, P6: one transaction gives it while the other ends the turn, as one that had none."""
+    here = Checkpoint()
+
+    def reply(messages: list[ModelMessage]) -> Step:
+        return [gate(here), text("Done.")] if last_user_text(messages) == "first" else "Heard."
+
+    runtime = Runtime(ready_postgres_url, files=str(tmp_path / "files"))
+    async with runtime(ScriptedModel(reply), max_turns_per_owner=1) as outlast:
+        one, two, three = [await outlast.sessions.create() for _ in range(3)]
+        await one.send("first")
+        await here.reached()
+        await two.send("second")
+        third = await three.send("third")
+        commits = HeldCommits(outlast.database)
+        commits.hold("turn.end")
+        here.open()
+        await commits.reached("turn.end")
+        stopping = asyncio.create_task(two.stop())
+        await asyncio.sleep(0.3)  # it waits for what the end of the first has locked
+        commits.release("turn.end")
+        await stopping
+        assert (await third.outcome(wait=20)).text == "Heard."

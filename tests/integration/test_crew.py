@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from outlast import Outlast
+from outlast.cli.crew import Crew
 from tests.support import shared_app
 from tests.support.worker_process import APP, Workers
 
@@ -69,6 +70,21 @@ async def test_workers_are_started_again_and_leave_with_their_server(
     server.kill()
     await server.wait()
     assert await until(outlast, lambda found: not found) == set()
+
+
+async def test_a_worker_that_cannot_be_started_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """I5: a machine may be out of memory or processes for a moment."""
+    tried = asyncio.Semaphore(0)
+
+    async def fail(*command: str, **options: Any) -> Process:
+        tried.release()
+        raise BlockingIOError("no process to be had")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", fail)
+    monkeypatch.setattr("outlast.cli.crew._LONGEST_WAIT", 0.01)
+    async with Crew("app.py", 1, leave_seconds=1), asyncio.timeout(20):
+        for _ in range(3):
+            await tried.acquire()
 
 
 async def test_ctrl_c_lets_workers_hand_over_what_they_run(outlast: Outlast[Any, Any], server: Process) -> None:

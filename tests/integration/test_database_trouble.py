@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -318,3 +319,36 @@ def test_a_process_without_its_server_says_where_it_looked_and_why(tmp_path: Pat
     assert f"PostgreSQL at {place} cannot be used: [Errno 111]" in said
     assert "Check that it runs" in said
     assert "hidden" not in said
+
+
+async def test_a_server_that_only_reads_is_waited_for(world: World, tmp_path: Path) -> None:
+    """P1, P3, I2: a primary that has become a standby. What ends meanwhile is told when it may write again."""
+    async with world.serve(tmp_path) as client:
+        talk, survey = await begin(client, "talk"), await begin(client, "survey")
+        await world.in_tool.reached()
+        await world.between[0].reached()
+        async with world.postgres.read_only():
+            async with asyncio.timeout(20):  # connections hear of it one after the other
+                while (await client.get("/readyz")).status_code != 503:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            refused = await client.post(f"{talk}/messages", json={"text": "meanwhile"})
+            assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+            world.open()
+            await asyncio.sleep(0.5)
+        await healed(client)
+        for path, said in ((talk, "".join(SAID)), (survey, "It is 12 metres.")):
+            settled = (await client.get(f"{path}/result", params={"wait": 30, "until": "settled"})).json()
+            assert (settled["state"], settled["text"]) == ("completed", said)
+        types = [each["type"] for each in await log_of(client, talk)]
+        assert "turn.resumed" not in types
+
+
+async def test_a_worker_that_leaves_while_nothing_can_be_written_has_left(world: World, tmp_path: Path) -> None:
+    """P5: nothing goes on to say that it lives, so others take up what it ran."""
+    async with world.serve(tmp_path) as client:
+        await begin(client, "talk")
+        await world.between[0].reached()
+        async with world.postgres.read_only():
+            await world.served.outlast.__aexit__(None, None, None)
+            assert [each for each in threading.enumerate() if each.name == "outlast presence"] == []
+        world.open()

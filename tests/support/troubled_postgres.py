@@ -48,6 +48,25 @@ class TroubledPostgres:
             await asyncio.to_thread(self.installation.start)
 
     @asynccontextmanager
+    async def read_only(self) -> AsyncGenerator[None]:
+        """The server answers and takes no change until this is left, as a primary does that has become a standby."""
+        await self._set_read_only("on")
+        try:
+            yield
+        finally:
+            await self._set_read_only("off")
+
+    async def _set_read_only(self, on: str) -> None:
+        async with self.connected() as connection:
+            await connection.execute("SET default_transaction_read_only = off")
+            await connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {on}")
+            await connection.execute("SELECT pg_reload_conf()")
+        while True:  # until a new session has it
+            async with self.connected() as connection:
+                if await connection.fetchval("SHOW default_transaction_read_only") == on:
+                    return
+
+    @asynccontextmanager
     async def connected(self, database: str = "postgres") -> AsyncGenerator[Any]:
         connection = await self._connect(database)
         try:

@@ -63,6 +63,10 @@ class KeptToolset(WrapperToolset[Any]):
                 ready.set_result(None)
                 await self._leave.wait()
                 await self.keeper.all_ended()
+        except asyncio.CancelledError:
+            if ready.done():
+                raise
+            ready.set_exception(RuntimeError("a toolset cancelled its own opening"))
         except Exception as exc:
             if ready.done():
                 log.error("a toolset did not close cleanly", toolset=self.wrapped.label, error=repr(exc))

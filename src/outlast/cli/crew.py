@@ -51,7 +51,11 @@ class Crew:
         wait = _FIRST_WAIT
         while not self._leaving.is_set():
             began = time.monotonic()
-            code = await self._run_one()
+            try:
+                code = await self._run_one()
+            except OSError as exc:  # no memory or no process to be had: there may be, later
+                log.error("a worker could not be started", error=repr(exc))
+                code = None
             if self._leaving.is_set():
                 return
             wait = _FIRST_WAIT if time.monotonic() - began > _SETTLED_SECONDS else min(wait * 2, _LONGEST_WAIT)

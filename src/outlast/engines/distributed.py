@@ -11,6 +11,7 @@ from outlast.engines.presence import Presence
 from outlast.engines.sweep import Sweep
 from outlast.engines.taker import JobTaker, Later
 from outlast.errors import StoreUnavailable
+from outlast.events.signals import task_topic
 from outlast.ids import TaskId, TurnId, WorkerId, is_task
 from outlast.sessions.delete import Deletions
 from outlast.sessions.history import message_type
@@ -75,7 +76,14 @@ class DistributedEngine(AcceptingEngine):
         # Of its own: in the line of the pool, the dead would be found when the living have less to do.
         self._sweeping = PostgresDatabase(url, pool_size=1)
         self._sweeping.attach(outbox)
-        self._sweep = Sweep(self._sweeping, me=self._name, runs=worker.runs, limits=limits, deletions=deletions)
+        self._sweep = Sweep(
+            self._sweeping,
+            me=self._name,
+            runs=worker.runs,
+            remind=lambda task_ids: shop.signals.publish(map(task_topic, task_ids)),
+            limits=limits,
+            deletions=deletions,
+        )
         self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
 
     async def start(self) -> None:
@@ -93,9 +101,11 @@ class DistributedEngine(AcceptingEngine):
         await self._worker.close(self._drain_seconds)
         await self._sweep.close()
         self._presence.leave()
-        await self._sweep.leave(self._name())
-        await self._sweeping.close()
-        await self._presence.close()
+        try:
+            await self._sweep.leave(self._name())
+            await self._sweeping.close()
+        finally:
+            await self._presence.close()  # or others would see for ever that it lives
 
     def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
         """A sequel needs no job if there is room here. The first turn for a message goes to whoever is free."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -88,14 +88,16 @@ class Sweep:
         *,
         me: Callable[[], WorkerId],
         runs: Callable[[TurnId], bool],
+        remind: Callable[[Sequence[TaskId]], None],
         limits: Limits,
         deletions: Deletions,
     ) -> None:
-        """`runs`: whether a turn of this worker is run by it."""
+        """`runs`: whether a turn of this worker is run by it. `remind`: whoever runs these tasks looks again."""
         self._database = database
         self._deletions = deletions
         self._me = me
         self._runs = runs
+        self._remind = remind
         self._unrun: frozenset[Fence] = frozenset()
         """Of this worker's turns, those that it did not run when it last looked."""
         self._limits = limits
@@ -121,8 +123,8 @@ class Sweep:
                 if await self._settle():
                     break
                 await asyncio.sleep(LOOK_SECONDS)
-        except StoreUnavailable as exc:
-            log.warning("left without a goodbye: others will notice", worker_id=worker_id, error=str(exc))
+        except Exception as exc:  # whatever it was: who leaves goes on to leave
+            log.warning("left without a goodbye: others will notice", worker_id=worker_id, error=repr(exc))
 
     async def _run(self) -> None:
         while True:
@@ -160,6 +162,7 @@ class Sweep:
         """What was left half done, and jobs that are gone although what they meant is not."""
         await self._settle()
         await self._give_back_unrun()
+        self._remind(await self._database.glance(lambda connection: tasks.to_cancel(connection, self._me())))
         self._deletions.look(await self._database.read(deleted.marked))
         forgotten = await self._database.read(workers.forgotten)
         for turn_id in forgotten.turns:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -55,7 +56,7 @@ class AgentHost:
 
     def lease(self, context: TurnContext) -> DepsLease:
         """The dependencies of one turn or task, not opened yet."""
-        return DepsLease(None if self._deps is None else self._deps(context))
+        return DepsLease(None if self._deps is None else partial(self._deps, context))
 
     def measure_tools(self, tools: Sequence[ToolDefinition]) -> None:
         """Warn once when what the agent offers to the model is very large."""

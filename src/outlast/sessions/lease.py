@@ -1,6 +1,7 @@
 """A turn's dependencies, kept open while calls of that turn are parked."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -15,17 +16,18 @@ class DepsLease:
     One keeper enters and leaves the context, so that leaving can happen after the turn's own coroutine.
     """
 
-    def __init__(self, context: AbstractAsyncContextManager[Any] | None) -> None:
-        self._context = context
+    def __init__(self, make: Callable[[], AbstractAsyncContextManager[Any]] | None) -> None:
+        """`make` is the program's own: it is called when the dependencies are opened, and may fail as they may."""
+        self._make = make
         self._users = 1
         self._idle = asyncio.Event()
         self._keeping: asyncio.Task[None] | None = None
 
     async def open(self) -> Any:
-        if self._context is None:
+        if self._make is None:
             return None
         ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._keeping = asyncio.create_task(self._keep(self._context, ready), name="deps keeper")
+        self._keeping = asyncio.create_task(self._keep(self._make, ready), name="deps keeper")
         try:
             return await ready
         finally:
@@ -46,11 +48,15 @@ class DepsLease:
         if self._keeping is not None and self._users == 0:
             await asyncio.wait({self._keeping})
 
-    async def _keep(self, context: AbstractAsyncContextManager[Any], ready: asyncio.Future[Any]) -> None:
+    async def _keep(self, make: Callable[[], AbstractAsyncContextManager[Any]], ready: asyncio.Future[Any]) -> None:
         try:
-            async with context as value:
+            async with make() as value:
                 ready.set_result(value)
                 await self._idle.wait()
+        except asyncio.CancelledError:
+            if ready.done():
+                raise
+            ready.set_exception(RuntimeError("the deps cancelled their own opening"))
         except Exception as exc:
             if ready.done():
                 log.error("the deps of a turn did not close cleanly", error=repr(exc))

@@ -220,7 +220,7 @@ def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: Tu
     if turn_id is None:
         return None
     hold(unit, session, "stopped")
-    row = turns.get(unit.connection, turn_id)
+    row = _as_it_stays(unit, session, turn_id)
     assert row is not None
     if row.state is TurnState.QUEUED and row.attempt == 0:
         why = {"stop_reason": "user"}
@@ -232,9 +232,18 @@ def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: Tu
     return turn_id
 
 
+def _as_it_stays(unit: Unit, session: LockedSession, turn_id: TurnId) -> TurnRow | None:
+    """A turn that waits may be given a place by the end of another one in this moment: not while it is ended."""
+    row = turns.get(unit.connection, turn_id)
+    if unit.is_serial or row is None or row.state is not TurnState.QUEUED:
+        return row
+    unit.lock_owner(session.owner_id, OwnerLock.ADMISSION)
+    return turns.get(unit.connection, turn_id)
+
+
 def abort(unit: Unit, session: LockedSession, *, limits: TurnLimits) -> None:
     """End the active turn because its session is deleted: nothing comes after it, and whoever runs it must stop."""
-    row = None if session.turn_id is None else turns.get(unit.connection, session.turn_id)
+    row = None if session.turn_id is None else _as_it_stays(unit, session, session.turn_id)
     session.set(is_held=True)
     if row is not None:
         why = {"stop_reason": "deleted"}
@@ -369,19 +378,19 @@ def _ended(
 
 
 def _admit_next(unit: Unit, owner_id: str, limits: TurnLimits) -> None:
-    """A place became free: hand the owner's next waiting turn to the engine."""
+    """A place became free: hand the owner's next waiting turns to the engine, while there is room."""
     unit.lock_owner(owner_id, OwnerLock.ADMISSION)
-    row, admitted = None, 0
-    while row is None:
+    while True:
         admitted, waiting = turns.open_of_owner(unit.connection, owner_id)
         if waiting == 0 or admitted >= limits.max_running_per_owner:
             return
-        # None: it was stopped in this moment; there may be another.
         row = turns.next_to_admit(unit.connection, owner_id)
-    turns.set_values(unit, row.id, admitted_at=unit.now_us)
-    if not _waits_for_tomorrow(unit, row, limits):
-        # As when it starts with a place: it must not pass those that were given theirs before it.
-        unit.submit(Work(row.id, owner_id, row.agent, row.not_before, priority=-admitted))
+        if row is None:
+            continue  # it was stopped in this moment; there may be another
+        turns.set_values(unit, row.id, admitted_at=unit.now_us)
+        if not _waits_for_tomorrow(unit, row, limits):
+            # As when it starts with a place: it must not pass those that were given theirs before it.
+            unit.submit(Work(row.id, owner_id, row.agent, row.not_before, priority=-admitted))
 
 
 def deliver(unit: Unit, fence: Fence, due: Sequence[Input], message: int) -> None:

@@ -37,6 +37,10 @@ FOREIGN = (
 )
 _UNAVAILABLE = frozenset({"08", "53", "57", "58", "XX"})
 """Classes of SQLSTATE: connection lost, resources used up, stopped by an operator, trouble of the system or inside."""
+_READ_ONLY, _LOCKED, _TOO_LONG = "25006", "55P03", "25P04"
+"""A server that reads and does not write, as a former primary does; one whose time for a lock or for all is over."""
+_COLLIDED = frozenset({"40001", "40P01"})
+"""Of two transactions, the one that gave way. By number: a server may speak any language."""
 _STALE_PLAN = "cached statement plan is invalid"
 """What the driver says of a statement that it had prepared before a column changed: another version has migrated."""
 _NOT_TEXT = "22021"
@@ -266,11 +270,7 @@ def _was_cut(exc: Exception) -> bool:
 def _may_repeat(exc: Exception) -> bool:
     """Of a transaction that was not committed. Reads too can be in the way of a migration, and give way to it."""
     text = str(getattr(exc, "orig", exc))
-    return (
-        _was_cut(exc)
-        or sqlstate(exc) == _IDLE
-        or any(sign in text for sign in (_STALE_PLAN, "deadlock", "could not serialize"))
-    )
+    return _was_cut(exc) or sqlstate(exc) == _IDLE or sqlstate(exc) in _COLLIDED or _STALE_PLAN in text
 
 
 def unavailable(exc: BaseException) -> BaseException:
@@ -302,7 +302,7 @@ def _is_unreachable(exc: BaseException) -> bool:
         return False  # what the driver says of a value that no column can hold
     if isinstance(exc, OSError | exc_types.TimeoutError | InterfaceError | InternalClientError):
         return True
-    return sqlstate(exc) == _IDLE or sqlstate(exc)[:2] in _UNAVAILABLE
+    return sqlstate(exc) in (_IDLE, _READ_ONLY, _LOCKED, _TOO_LONG) or sqlstate(exc)[:2] in _UNAVAILABLE
 
 
 def connect_within(url: sa.URL, seconds: float) -> dict[str, Any]:

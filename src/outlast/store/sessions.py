@@ -241,3 +241,11 @@ def _has(dialect: str, name: str, value: str | int | float | bool | None) -> sa.
             return found.where(fields.c.type == "text", fields.c.atom == value).exists()
         case _:
             return found.where(fields.c.type.in_(("integer", "real")), fields.c.atom == value).exists()
+
+
+_NONE_OF_THEM = Statement(sa.select(sessions.c.id).where(sa.false()).with_for_update())
+
+
+def check_writable(unit: Unit) -> None:
+    """A server that only reads refuses to lock for a change."""
+    _NONE_OF_THEM.rows(unit.connection)

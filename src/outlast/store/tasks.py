@@ -330,6 +330,17 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
     return [from_row(row) for row in rows.mappings()]
 
 
+def to_cancel(connection: sa.Connection, worker_id: WorkerId) -> list[TaskId]:
+    """Those of a worker that were asked to cancel and go on."""
+    asked = sa.select(tasks.c.id).where(
+        tasks.c.state == TaskState.RUNNING.value,
+        tasks.c.ended_at.is_(None),
+        tasks.c.worker_id == worker_id,
+        tasks.c.cancel_requested_at.is_not(None),
+    )
+    return [TaskId(each) for each in connection.execute(asked).scalars()]
+
+
 _QUEUED = (tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
 _COUNT_WAITING = (
     sa.select(sa.func.count())
@@ -340,7 +351,7 @@ _COUNT_WAITING = (
 
 def queued(connection: sa.Connection) -> list[Task]:
     """In the order in which they were made."""
-    rows = connection.execute(sa.select(tasks).where(*_QUEUED, _THERE).order_by(tasks.c.id))
+    rows = connection.execute(sa.select(tasks).where(*_QUEUED, _THERE).order_by(tasks.c.created_at, tasks.c.id))
     return [from_row(row) for row in rows.mappings()]
 
 

@@ -317,5 +317,10 @@ def queued_and_admitted(connection: sa.Connection) -> list[TurnRow]:
 _OPEN = (turns.c.owner_id == sa.bindparam("owner"), turns.c.ended_at.is_(None))
 _COUNT_OPEN = Statement(sa.select(sa.func.count(turns.c.admitted_at), sa.func.count()).where(*_OPEN))
 _NEXT = Statement(
-    sa.select(turns).where(*_OPEN, turns.c.admitted_at.is_(None)).order_by(turns.c.id).limit(1).with_for_update()
+    sa.select(turns)
+    .where(*_OPEN, turns.c.admitted_at.is_(None))
+    .order_by(turns.c.created_at, turns.c.id)
+    .limit(1)
+    .with_for_update()
 )
+"""By the database's clock: ids are made by those of several machines."""

@@ -81,6 +81,8 @@ class ParkedCalls:
             self._watch_progress(owned, progress_deadline, is_flagged=False)
         if is_canceled:
             self._begin_grace(owned)
+        elif owned.task_id is not None:
+            self._spawn(self._look(owned))  # something may have been said before there was anybody to hear it
         if owned.inner.done() and not owned.call.busy_threads():
             self._spawn(self._ended(owned))
         else:
@@ -207,9 +209,14 @@ class ParkedCalls:
         """The code is over (its threads too): record what it came to."""
         while (busy := owned.call.busy_threads()) and not self._closing.done():
             await asyncio.wait({asyncio.wrap_future(busy[0]), self._closing}, return_when=asyncio.FIRST_COMPLETED)
-        if not busy and not (owned.is_left and really(owned.call, owned.inner).cancelled()):
-            await self._record(owned)
-        await self._let_go(owned)
+        try:
+            if not busy and not (owned.is_left and really(owned.call, owned.inner).cancelled()):
+                await self._record(owned)
+        except Exception as exc:
+            log.error("the end of a call could not be kept as it was", call_id=owned.call.call_id, error=repr(exc))
+            await self._tell(owned, TaskState.FAILED, error=service.NOT_KEPT)
+        finally:
+            await self._let_go(owned)
 
     async def _record(self, owned: Owned) -> None:
         channel = owned.call.channel

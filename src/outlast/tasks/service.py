@@ -35,6 +35,7 @@ ABANDONED = {
 TIMED_OUT = {"kind": "timeout", "message": "It did not end before its deadline and was told to stop."}
 NO_PROGRESS = {"kind": "no_progress", "message": "It was alive but made no progress, and was told to stop."}
 CRASH_LOOP = {"kind": "crash_loop", "message": "Its process ended each time it ran; it is not tried again."}
+NOT_KEPT = {"kind": "internal_error", "message": "It ended, but what it came to could not be kept."}
 
 _VERDICTS = frozenset(each["kind"] for each in (INTERRUPTED, ABANDONED, TIMED_OUT, NO_PROGRESS, CRASH_LOOP))
 """What the runtime says of a task; anything else is what its code came to."""
@@ -97,7 +98,10 @@ def _end(
 def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str, limits: Limits) -> Task:
     """Ask a task to cancel. One that has not begun is cancelled here; one that is over stays what it is."""
     task = _owned(unit, task_id, owner_id)
-    if task.is_over or task.cancel_requested_at is not None:
+    if task.is_over:
+        return task
+    if task.cancel_requested_at is not None:
+        unit.signal(task_topic(task_id))  # whoever runs it may not have heard of the first time
         return task
     if task.state is not TaskState.RUNNING:
         _end(unit, task, TaskState.CANCELED, limits=limits)
