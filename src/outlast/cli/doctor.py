@@ -28,7 +28,8 @@ class Finding:
 def doctor(url: Url = None, token: Token = None, as_json: AsJson = False) -> None:
     """Say what is stuck and why: held or waiting sessions, tasks that do not end or whose effect is unknown.
 
-    Looks at the 500 sessions that changed last and the 500 newest tasks. Exit code 1 when it finds something.
+    Looks at the 500 sessions that changed last and the 500 newest tasks of the key's owner. Exit code 1 when it finds
+    something.
     """
 
     async def work(client: Client) -> Exit:
