@@ -325,7 +325,7 @@ async def test_a_server_that_only_reads_is_waited_for(world: World, tmp_path: Pa
     """P1, P3, I2: a primary that has become a standby. What ends meanwhile is told when it may write again."""
     async with world.serve(tmp_path) as client:
         talk, survey = await begin(client, "talk"), await begin(client, "survey")
-        await world.in_tool.reached()
+        await client.get(f"{survey}/result", params={"wait": 10})
         await world.between[0].reached()
         async with world.postgres.read_only():
             async with asyncio.timeout(20):  # connections hear of it one after the other
