@@ -2,26 +2,30 @@
 
 import asyncio
 from collections.abc import Collection
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from outlast import ids
 from outlast.engines import sweep as sweeping
 from outlast.engines.sweep import Sweep
 from outlast.errors import StoreUnavailable
-from outlast.ids import TurnId, WorkerId
+from outlast.ids import TaskId, TurnId, WorkerId
 from outlast.sessions import turn
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.sessions.turn import TurnLimits
-from outlast.store import tables, turns, workers
+from outlast.store import tables, tasks, turns, workers
 from outlast.store.database import Database
 from outlast.store.files import FileStore
+from outlast.store.tasks import NewTask, Task, TaskState
 from outlast.store.turns import Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.store.workers import Left
+from outlast.tasks import service
 from tests.support.store import new_session, opened
 
 DEAD = WorkerId("wrk_dead")
@@ -116,3 +120,40 @@ async def test_a_turn_that_its_living_worker_does_not_run_is_given_back(
             await asyncio.sleep(0.01)
         await sweep.close()
         assert not await is_given_back(database, running)
+
+
+async def test_a_task_whose_deadline_comes_while_it_waits_for_a_worker_ends(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B10, A5: nobody has its agent, so nobody's timers run; whoever waits for it is told."""
+    monkeypatch.setattr(sweeping, "_TIDY_SECONDS", 0.0)
+    async with opened(postgres_url) as database, asyncio.timeout(20):
+        session_id = await new_session(database)
+
+        def leave(unit: Unit, seconds: float) -> TaskId:
+            new = NewTask(
+                ids.task_id(),
+                title="fly",
+                tool="fly",
+                spec={"agent": "nobody", "args": {}},
+                may_run_again=True,
+                deadline_at=unit.now + timedelta(seconds=seconds),
+            )
+            service.orphaned(unit, service.make(unit, session_id, new, worker_id=DEAD), limits=Limits())
+            return new.id
+
+        soon = await database.transaction(lambda unit: leave(unit, 0.5), name="leave")
+        later = await database.transaction(lambda unit: leave(unit, 3600), name="leave")
+        sweep = new_sweep(database, tmp_path)
+        sweep.start()
+
+        async def found(task_id: TaskId) -> Task:
+            task = await database.read(lambda connection: tasks.get(connection, task_id))
+            assert task is not None
+            return task
+
+        while not (await found(soon)).is_over:  # noqa: ASYNC110 - in the database
+            await asyncio.sleep(0.01)
+        await sweep.close()
+        assert ((await found(soon)).error or {})["kind"] == "timeout"
+        assert (await found(later)).state is TaskState.QUEUED

@@ -105,3 +105,20 @@ def test_one_that_is_there_or_cannot_be_seen_is_not() -> None:
     assert not is_gone(place(), 1)
     assert not is_gone("elsewhere", 2**22 - 1)
     assert not is_gone(place().rpartition(" ")[0] + " pid:[1]", 2**22 - 1)
+
+
+def test_who_was_not_seen_itself_calls_nobody_dead() -> None:
+    """P5: nothing could be written for a while, or the database's clock has jumped: all look frozen, the looker too."""
+    judge = Judge()
+    me = WorkerId("wrk_me")
+
+    def look(at: float, *, mine: float, other: float) -> list[str]:
+        roll = Roll([seen(me, silent=mine), seen("wrk_other", silent=other)], LONG_UP)
+        return [each.id for each in judge.dead(roll, at, me=me)]
+
+    long = FROZEN_SECONDS + 1
+    assert look(100.0, mine=long, other=long) == []
+    assert look(100.25, mine=0.1, other=long) == [], "it has just been seen again, the other one perhaps not yet"
+    assert look(101.0, mine=0.1, other=0.1) == []
+    assert look(103.0, mine=0.1, other=0.1) == []
+    assert look(104.0, mine=0.1, other=long) == ["wrk_other"]

@@ -52,8 +52,11 @@ class Judge:
         self._looked_at: float | None = None
         self._quiet_until = 0.0
 
-    def dead(self, roll: Roll, now: float) -> list[Sighting]:
-        if self._looked_at is not None and now - self._looked_at > QUIET_SECONDS:
+    def dead(self, roll: Roll, now: float, *, me: WorkerId | None = None) -> list[Sighting]:
+        """`me` looks. If it has not been seen itself, nothing can be written, or the database's clock has jumped."""
+        was_away = self._looked_at is not None and now - self._looked_at > QUIET_SECONDS
+        is_unseen = any(each.id == me and each.silent_seconds > QUIET_SECONDS for each in roll.sightings)
+        if was_away or is_unseen:
             self._missing.clear()
             self._quiet_until = now + QUIET_SECONDS
         self._looked_at = now
@@ -138,7 +141,7 @@ class Sweep:
 
     async def _look(self) -> None:
         roll = await self._database.read(workers.roll, is_single=True)
-        for each in self._judge.dead(roll, time.monotonic()):
+        for each in self._judge.dead(roll, time.monotonic(), me=self._me()):
             if each.id == self._me():
                 continue  # that is for others to say: here it would only stop what runs
             log.warning("a worker is dead", worker_id=each.id, was_connected=each.is_connected)
@@ -162,6 +165,10 @@ class Sweep:
         """What was left half done, and jobs that are gone although what they meant is not."""
         await self._settle()
         await self._give_back_unrun()
+        for task_id in await self._database.transaction(tasks.overdue, name="overdue"):
+            await self._database.transaction(
+                partial(service.expire, task_id=task_id, limits=self._limits), name="task.expire"
+            )
         self._remind(await self._database.glance(lambda connection: tasks.to_cancel(connection, self._me())))
         self._deletions.look(await self._database.read(deleted.marked))
         forgotten = await self._database.read(workers.forgotten)

@@ -330,6 +330,16 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
     return [from_row(row) for row in rows.mappings()]
 
 
+_QUEUED = (tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
+_SOME = 100
+
+
+def overdue(unit: Unit) -> list[TaskId]:
+    """Those that wait for a worker past their deadline."""
+    found = sa.select(tasks.c.id).where(*_QUEUED, tasks.c.deadline_at <= unit.now_us, _THERE)
+    return [TaskId(each) for each in unit.connection.execute(found.limit(_SOME)).scalars()]
+
+
 def to_cancel(connection: sa.Connection, worker_id: WorkerId) -> list[TaskId]:
     """Those of a worker that were asked to cancel and go on."""
     asked = sa.select(tasks.c.id).where(
@@ -341,7 +351,6 @@ def to_cancel(connection: sa.Connection, worker_id: WorkerId) -> list[TaskId]:
     return [TaskId(each) for each in connection.execute(asked).scalars()]
 
 
-_QUEUED = (tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
 _COUNT_WAITING = (
     sa.select(sa.func.count())
     .select_from(tasks)

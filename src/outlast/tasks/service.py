@@ -153,6 +153,14 @@ def claim(unit: Unit, task_id: TaskId, worker_id: WorkerId) -> tuple[Task, float
     return claimed, left
 
 
+def expire(unit: Unit, task_id: TaskId, *, limits: Limits) -> None:
+    """Its deadline came while it waited for a worker."""
+    task = _locked(unit, task_id)
+    if task is None or task.state is not TaskState.QUEUED or task.deadline_at is None or task.deadline_at > unit.now:
+        return
+    _end(unit, task, TaskState.FAILED, error=TIMED_OUT, limits=limits)
+
+
 def settle(unit: Unit, task_id: TaskId, verdict: str, *, by: str, note: str, owner_id: str, limits: Limits) -> Task:
     """A person says what became of a task whose effect nobody knows; the model is told who said so."""
     task = _owned(unit, task_id, owner_id)
