@@ -271,7 +271,7 @@ class Worker:
             host = shop.hosts[task.spec["agent"]]
             await host.enter()
             lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
-            await run_again(host.agent, shop.calls, shop.threads, task, lease, deadline_in=deadline_in)
+            await run_again(host, shop.calls, shop.threads, task, lease, deadline_in=deadline_in)
         except Exception as exc:
             log.error("a task could not be run again", task_id=task.id, exception=error_chain(exc))
             failed = outcomes.internal_error(task.tool or task.kind, exc, shop.secrets)

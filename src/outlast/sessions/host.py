@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import structlog
@@ -14,6 +14,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset
 
+from outlast.calls.direct import DirectTools
 from outlast.calls.mcp_calls import connect
 from outlast.ids import SessionId, TurnId
 from outlast.sessions.lease import DepsLease
@@ -53,6 +54,11 @@ class AgentHost:
         self._leave = asyncio.Event()
         self._ready: asyncio.Future[None] | None = None
         self._keeper: asyncio.Task[None] | None = None
+
+    @cached_property
+    def direct(self) -> DirectTools:
+        """Asked for when the first tool is called without a turn: the program has told the agent everything by then."""
+        return DirectTools(self.agent)
 
     def lease(self, context: TurnContext) -> DepsLease:
         """The dependencies of one turn or task, not opened yet."""

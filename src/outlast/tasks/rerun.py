@@ -1,21 +1,24 @@
 """Running one tool again after its worker died: same task, same call, no model."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic_ai import Agent, RunContext, ToolDefinition
 from pydantic_ai.capabilities import CapabilityOrdering
-from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.toolsets import AbstractToolset
 
 from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
+from outlast.calls.direct import history_of, not_there
 from outlast.calls.hook import start
 from outlast.calls.run_tasks import RunTasks
 from outlast.errors import AttemptLost
+from outlast.sessions.host import AgentHost
 from outlast.sessions.lease import DepsLease
 from outlast.sessions.turn_calls import CallShop, bind_channel
 from outlast.store import outputs, tasks
@@ -51,7 +54,7 @@ class _Capture(RunTasks):
 
 
 async def run_again(
-    agent: Agent[Any, Any],
+    host: AgentHost,
     shop: CallShop,
     threads: CallThreads,
     task: Task,
@@ -61,7 +64,12 @@ async def run_again(
 ) -> None:
     """Run the tool of a claimed task to its end; whatever it comes to is told by the task."""
     running = await _running(shop, task)
-    inner = asyncio.create_task(_run(agent, shop, threads, running, lease), name=f"run again {running.tool} {task.id}")
+    call = host.direct.caller(running)
+    if call is None:
+        run = _run(host.agent, threads, running, lease)
+        inner = asyncio.create_task(run, name=f"run again {running.tool} {task.id}")
+    else:
+        inner = start(running, partial(_call, call, threads, lease), None)
     shop.parked.own(
         Owned(running, inner, task.id, attempt=task.attempt, when_over=lease.leave),
         deadline_in=deadline_in,
@@ -74,11 +82,13 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     assert task.call_id is not None
     assert task.tool is not None
     session_id, call_id = task.session_id, task.call_id
-    offset = await persistently(
-        lambda: shop.home.database.read(
-            lambda connection: outputs.total(connection, session_id, call_id), is_single=True
+    offset = 0
+    if task.attempt > 1:
+        offset = await persistently(
+            lambda: shop.home.database.read(
+                lambda connection: outputs.total(connection, session_id, call_id), is_single=True
+            )
         )
-    )
     channel = CallChannel(
         shop.home,
         session_id,
@@ -95,13 +105,16 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     return RunningCall(session_id, task.turn_id, call_id, task.tool, args, secrets, channel, shop.confirm_call)
 
 
-async def _run(
-    agent: Agent[Any, Any], shop: CallShop, threads: CallThreads, running: RunningCall, lease: DepsLease
-) -> Any:
+async def _call(call: Callable[[Any], Awaitable[Any]], threads: CallThreads, lease: DepsLease, args: None) -> Any:
+    value = await lease.open()
+    with Agent.using_thread_executor(threads):
+        return await call(value)
+
+
+async def _run(agent: Agent[Any, Any], threads: CallThreads, running: RunningCall, lease: DepsLease) -> Any:
     """One tool without a model: a history that ends in its call, and only the step that executes calls."""
     capture = _Capture(running)
-    call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
-    history = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
+    _, history = history_of(running)
     value = await lease.open()
     try:
         with Agent.using_thread_executor(threads):
@@ -119,9 +132,7 @@ async def _run(
     finally:
         await capture.end_tasks()
     if capture.inner is None:
-        raise ToolFailed(
-            f"The tool {running.tool!r} cannot be run again: it is not there, or its arguments do not fit."
-        )
+        raise not_there(running.tool)
     if running.is_lost:
         raise AttemptLost("The call was given to another worker.")
     return capture.inner.result()

@@ -1,0 +1,120 @@
+"""A function tool of a plain agent, called without a run of the agent around it.
+
+pydantic-ai prepares a whole run (model, instructions, capabilities, output) to execute one call: ten times the work of
+the call itself. Where none of that touches the call, what is left is its tool manager, and the tool.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+from uuid import uuid4
+
+from pydantic_ai import Agent, RunContext, RunUsage
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.models import Model
+from pydantic_ai.models.instrumented import InstrumentedModel
+from pydantic_ai.tool_manager import ToolManager
+from pydantic_ai.toolsets import FunctionToolset
+
+from outlast.calls.call import RunningCall
+
+_FREE = frozenset(
+    {
+        *("_model", "_name", "_description", "_deps_type", "model_settings", "end_strategy"),
+        *("_instructions", "_system_prompts", "_system_prompt_functions", "_system_prompt_dynamic_functions"),
+        *("_output_type", "_output_schema", "_output_toolset", "_output_validators", "_max_output_retries"),
+        *("_function_toolset", "_user_toolsets", "_max_tool_retries", "_tool_timeout"),
+        *(
+            "_enter_lock",
+            "_entered_count",
+            "_entered_model_ids",
+            "_entered_models_by_name",
+            "_exit_stack",
+            "_selected_models",
+        ),
+    }
+)
+"""What an agent may have of its own and still be plain: it is not asked when a tool is called, or asked for here."""
+
+
+def history_of(running: RunningCall) -> tuple[ToolCallPart, list[ModelMessage]]:
+    """A call as if a model had just asked for it."""
+    call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
+    return call, [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
+
+
+def not_there(tool: str) -> ToolFailed:
+    return ToolFailed(f"The tool {tool!r} cannot be run again: it is not there, or its arguments do not fit.")
+
+
+class DirectTools:
+    """The function tools of an agent that puts nothing around them: no capability, listener, limit or tracing."""
+
+    def __init__(self, agent: Agent[Any, Any]) -> None:
+        self._agent = agent
+        self._toolsets = _toolsets_of(agent)
+
+    def caller(self, running: RunningCall) -> Callable[[Any], Awaitable[Any]] | None:
+        """Calls the tool, given its dependencies. None: this one needs a run of the agent around it."""
+        for toolset in self._toolsets:
+            tool = toolset.tools.get(running.tool)
+            if tool is not None and tool.prepare is None and tool.tool_def.kind == "function":
+                return None if tool.tool_def.defer_loading else self._caller(running, toolset)
+        return None
+
+    def _caller(self, running: RunningCall, toolset: FunctionToolset[Any]) -> Callable[[Any], Awaitable[Any]]:
+        async def run(deps: Any) -> Any:
+            call, history = history_of(running)
+            context = RunContext[Any](
+                deps=deps,
+                agent=self._agent,
+                model=self._agent.model,  # pyright: ignore[reportArgumentType]  # a plain agent has one
+                usage=RunUsage(),
+                messages=history,
+                max_retries=vars(self._agent)["_max_tool_retries"],
+                run_step=1,
+                run_id=str(uuid4()),
+            )
+            tool = toolset.tool_for_tool_def(toolset.tools[running.tool].tool_def, ctx=context)
+            manager = ToolManager[Any](toolset, ctx=context, tools={running.tool: tool})
+            validated = await manager.validate_tool_call(call)
+            if not validated.args_valid:
+                raise not_there(running.tool)
+            await running.ask()
+            return await manager.execute_tool_call(validated)
+
+        return run
+
+
+def _toolsets_of(agent: Agent[Any, Any]) -> list[FunctionToolset[Any]]:
+    """All its toolsets, or none of them."""
+    if not _is_plain(agent):
+        return []
+    found = [each for each in agent.toolsets if isinstance(each, FunctionToolset)]
+    are_plain = len(found) == len(agent.toolsets) and all(type(each) in _plain_toolsets() for each in found)
+    return found if are_plain else []
+
+
+def _is_plain(agent: Agent[Any, Any]) -> bool:
+    """Whether it is in all that matters as an agent that was given nothing. What is not known here makes it not plain."""
+    model = agent.model
+    if type(agent) is not Agent or not isinstance(model, Model) or isinstance(model, InstrumentedModel):
+        return False
+    if vars(Agent).get("_instrument_default") is not False:
+        return False
+    own, bare = vars(agent), vars(_bare())
+    return all(
+        name in _FREE or isinstance(value, ContextVar) or (name in bare and value == bare[name])
+        for name, value in own.items()
+    )
+
+
+@cache
+def _bare() -> Agent[Any, Any]:
+    return Agent()
+
+
+def _plain_toolsets() -> set[type]:
+    return {FunctionToolset, *map(type, _bare().toolsets)}
