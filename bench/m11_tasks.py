@@ -1,9 +1,10 @@
 """M11: durable background tasks, end to end: accepted, claimed by a worker, run, their end told.
 
-The work is what becomes of a parked call whose worker died and whose tool may run again: its row is queued and its
-work submitted in one commit, an attempt is claimed in a second, the tool runs, and its end and the event that tells
-of it are a third. Nobody is woken. On PostgreSQL this process accepts, and workers in processes of their own do the
-rest; beside them PgQueuer alone takes and finishes the same number of jobs that do nothing and tell nobody.
+Each is asked for by itself, 32 at a time: a row and the event that tells of it, an attempt by a worker, a tool of the
+agent that runs, its result and the event that tells of that, all durable. Nobody is woken. Whoever asks at the same time
+as others shares a commit with them, and embedded, the commit that accepts a task also claims it if there is room. On
+PostgreSQL this process accepts, and workers in processes of their own do the rest; beside them PgQueuer alone takes and
+finishes the same number of jobs that do nothing and tell nobody.
 """
 
 import asyncio
@@ -23,14 +24,12 @@ from bench import cluster_app, pgqueuer_worker
 from bench.cluster import ROOT, Cluster, cluster
 from bench.measure import Report, Target, at_once
 from outlast import Outlast, Settings, ids
-from outlast.ids import SessionId, WorkerId
-from outlast.sessions.inbox import Limits
+from outlast.ids import SessionId
 from outlast.store import opening
 from outlast.store.connection import connect
 from outlast.store.tables import tasks
 from outlast.store.tasks import NewTask, WakePolicy
-from outlast.store.unit import Unit
-from outlast.tasks import service
+from outlast.tasks.intake import TaskIntake
 from tests.support.postgres import running_postgres
 
 ID = "M11"
@@ -38,7 +37,6 @@ _COUNT = 1_000
 _SESSIONS = 50
 _AT_ONCE = 32
 _ROUNDS = 3
-_DEAD = WorkerId("wrk_dead")
 _OPEN = sa.select(sa.func.count()).select_from(tasks).where(tasks.c.ended_at.is_(None))
 
 
@@ -89,32 +87,29 @@ async def _through(made: Cluster) -> list[float]:
 
 
 async def _rounds(outlast: Outlast[Any, Any]) -> list[float]:
+    intake = TaskIntake(outlast.database)
     sessions = [(await outlast.sessions.create()).id for _ in range(_SESSIONS)]
-    await _round(outlast, sessions, _COUNT // 10)  # warm
-    return [await _round(outlast, sessions, _COUNT) for _ in range(_ROUNDS)]
+    await _round(outlast, intake, sessions, _COUNT // 10)  # warm
+    return [await _round(outlast, intake, sessions, _COUNT) for _ in range(_ROUNDS)]
 
 
-async def _round(outlast: Outlast[Any, Any], sessions: list[SessionId], count: int) -> float:
+async def _round(outlast: Outlast[Any, Any], intake: TaskIntake, sessions: list[SessionId], count: int) -> float:
     async def all_ended() -> bool:
         return not await outlast.database.read(lambda connection: connection.execute(_OPEN).scalar_one())
 
-    return await _rate(count, lambda at: _accept(outlast, sessions[at % len(sessions)]), all_ended)
+    return await _rate(count, lambda at: _accept(intake, sessions[at % len(sessions)]), all_ended)
 
 
-async def _accept(outlast: Outlast[Any, Any], session_id: SessionId) -> None:
-    def accept(unit: Unit) -> None:
-        new = NewTask(
-            ids.task_id(),
-            title="note",
-            call_id=ids.reference_id(),
-            tool="note",
-            spec={"agent": cluster_app.NAME, "args": {"text": "a river"}},
-            wake=WakePolicy.SILENT,
-            may_run_again=True,
-        )
-        service.orphaned(unit, service.make(unit, session_id, new, worker_id=_DEAD), limits=Limits())
-
-    await outlast.database.transaction(accept, name="accept")
+async def _accept(intake: TaskIntake, session_id: SessionId) -> None:
+    new = NewTask(
+        ids.task_id(),
+        title="note",
+        call_id=ids.reference_id(),
+        tool="note",
+        spec={"agent": cluster_app.NAME, "args": {"text": "a river"}},
+        wake=WakePolicy.SILENT,
+    )
+    await intake.accept(session_id, new)
 
 
 def _pgqueuer(workers: int) -> list[float]:

@@ -98,7 +98,7 @@ def _toolsets_of(agent: Agent[Any, Any]) -> list[FunctionToolset[Any]]:
 
 
 def _is_plain(agent: Agent[Any, Any]) -> bool:
-    """Whether it is in all that matters as an agent that was given nothing. What is not known here makes it not plain."""
+    """In all that matters as an agent that was given nothing. What is not known here makes it not plain."""
     model = agent.model
     if type(agent) is not Agent or not isinstance(model, Model) or isinstance(model, InstrumentedModel):
         return False

@@ -6,10 +6,11 @@ from dataclasses import replace
 import sqlalchemy as sa
 import structlog
 
-from outlast.engines.engine import NotNow, Places, Worker
+from outlast.engines.engine import Places, Worker
 from outlast.engines.presence import Presence
 from outlast.engines.sweep import Sweep
 from outlast.engines.taker import JobTaker, Later
+from outlast.engines.task_runs import NotNow
 from outlast.errors import StoreUnavailable
 from outlast.events.signals import task_topic
 from outlast.ids import TaskId, TurnId, WorkerId, is_task
@@ -134,12 +135,12 @@ class DistributedEngine(AcceptingEngine):
         if self._sweep.is_settling:
             return 0, 0  # others may have taken what comes first before all of it is given back
         worker, places = self._worker, self._places
-        return places.turns - worker.running_turns, places.tasks - worker.running_tasks
+        return places.turns - worker.running_turns, places.tasks - len(worker.tasks)
 
     async def _take(self, id: str) -> None:
         """Claim in our table, start our own coroutine, return. A job that comes twice claims nothing."""
         try:
-            await self._worker.take(TaskId(id) if is_task(id) else TurnId(id))
+            await (self._worker.tasks.take(TaskId(id)) if is_task(id) else self._worker.take(TurnId(id)))
         except (StoreUnavailable, NotNow) as exc:
             raise Later(str(exc)) from exc
 

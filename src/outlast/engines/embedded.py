@@ -103,10 +103,19 @@ class EmbeddedEngine:
         await self._worker.close(self._drain_seconds)
 
     def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
-        is_free = self._is_open and not self._turns and self._worker.running_turns < self._places.turns
-        if not is_free or not self._worker.has(work) or pauses.find(unit.connection) is not None:
+        line, room = (self._tasks, self._task_room) if is_task(work.id) else (self._turns, self._turn_room)
+        is_free = self._is_open and not line and room > 0
+        if not is_free or not self._worker.has(work) or unit.once(pauses.find) is not None:
             return None
         return self._worker.expect(work)
+
+    @property
+    def _turn_room(self) -> int:
+        return self._places.turns - self._worker.running_turns
+
+    @property
+    def _task_room(self) -> int:
+        return self._places.tasks - len(self._worker.tasks)
 
     def drop(self, work: Sequence[Work]) -> None:
         for each in work:
@@ -118,7 +127,7 @@ class EmbeddedEngine:
 
     def notice(self, work: Sequence[Work]) -> None:
         for each in work:
-            if isinstance(each.claim, turn.Claim):
+            if each.claim is not None:
                 self._begin(each)
             elif not self._worker.has(each):
                 log.warning("nothing here has this agent: it waits", id=each.id, agent=each.agent)
@@ -146,9 +155,9 @@ class EmbeddedEngine:
         (self._tasks if is_task(work.id) else self._turns).push(work)
 
     def _pump(self) -> None:
-        while self._is_open and self._turns and self._worker.running_turns < self._places.turns:
+        while self._is_open and self._turns and self._turn_room > 0:
             self._begin(self._turns.pop())
-        while self._is_open and self._tasks and self._worker.running_tasks < self._places.tasks:
+        while self._is_open and self._tasks and self._task_room > 0:
             self._begin(self._tasks.pop())
 
     def _begin(self, work: Work) -> None:

@@ -1,29 +1,25 @@
 """The port to where attempts run, and the worker code that is the same in every home."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
+from outlast.engines.task_runs import NotNow, Permit, TaskRuns
 from outlast.errors import StoreUnavailable
-from outlast.ids import TaskId, TurnId, WorkerId, is_task
+from outlast.ids import TurnId, WorkerId, is_task
 from outlast.sessions import turn
 from outlast.sessions.attempt import Attempt, Cause
-from outlast.sessions.host import TurnContext
 from outlast.sessions.workshop import Workshop
 from outlast.store import events
 from outlast.store.database import persistently
 from outlast.store.outbox import Work
-from outlast.store.tasks import Task
 from outlast.store.unit import Unit
-from outlast.tasks import service
-from outlast.tasks.rerun import run_again
-from outlast.tools import outcomes
 from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
@@ -51,16 +47,10 @@ class Engine(Protocol):
 
 _CLAIMS_FIRST_SECONDS = 0.5
 """So long at most a turn that is claimed waits for others to be."""
-Permit = Callable[[Unit, WorkerId], None]
-"""Asked in the transaction of every claim; raises `NotNow` if this worker may not claim."""
 
 
 def _permitted(unit: Unit, worker_id: WorkerId) -> None:
     return
-
-
-class NotNow(Exception):
-    """This worker cannot claim it in this moment; it is still there to claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +76,13 @@ class Worker:
         self._has_claimed = asyncio.Event()
         self._expected: dict[Work, Workshop] = {}
         """What a commit claims that is not known here yet, and under which name."""
+        self.tasks = TaskRuns(lambda: self.workshop, lambda unit, worker_id: self.permit(unit, worker_id))
         self._is_leaving = False
 
     @property
     def running_turns(self) -> int:
         """With those that are being claimed as they are made."""
-        return len(self._running) - self.running_tasks + len(self._expected)
-
-    @property
-    def running_tasks(self) -> int:
-        """Those that are run again here. A call that goes on after its turn let go of it takes no place."""
-        return sum(map(is_task, self._running))
+        return len(self._running) + len(self._expected)
 
     def runs(self, turn_id: TurnId) -> bool:
         """It is claimed by this process and was not left behind, or is being claimed."""
@@ -108,12 +94,15 @@ class Worker:
         return work.agent in self.workshop.hosts
 
     def expect(self, work: Work) -> WorkerId:
-        """A place is kept for a turn that is claimed as it is made, until `begin`, or `forget` if it is not made."""
+        """A place is kept for what is claimed as it is made, until `begin`, or `forget` if it is not made."""
+        if is_task(work.id):
+            return self.tasks.expect(work)
         shop = self._expected[work] = self.workshop
         return shop.worker_id
 
     def forget(self, work: Work) -> None:
         self._expected.pop(work, None)
+        self.tasks.forget(work)
 
     def begin(self, work: Work, *, may_be_stopped: bool = False) -> asyncio.Task[None] | None:
         """Start an attempt of a turn or a task, unless one of it already runs here. It claims what is not claimed.
@@ -121,6 +110,8 @@ class Worker:
         A claim is never dropped: while an earlier attempt of the turn still runs here, it is taken up after it.
         `may_be_stopped`: others may have seen the claim before this process did.
         """
+        if is_task(work.id):
+            return self.tasks.begin(work)
         # As it was when it claimed: it may have been given another name since.
         shop = self._expected.pop(work, self.workshop)
         if isinstance(work.claim, turn.Claim):
@@ -128,31 +119,16 @@ class Worker:
             if may_be_stopped:
                 attempt.look()
         if work.id in self._running:
-            if not is_task(work.id):
-                self._handed_again.add(work.id)
+            self._handed_again.add(work.id)
             return None
-        run = self._run_again(TaskId(work.id)) if is_task(work.id) else self._attempt(TurnId(work.id))
-        return self._start(work.id, run)
-
-    def _start(self, id: str, attempt: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         # In a context of its own: whoever made it may have been in the middle of a request, or of another call.
-        running = asyncio.create_task(attempt, name=f"attempt {id}", context=Context())
-        self._running[id] = running
+        running = asyncio.create_task(self._attempt(TurnId(work.id)), name=f"attempt {work.id}", context=Context())
+        self._running[work.id] = running
         return running
 
-    async def take(self, id: TurnId | TaskId) -> None:
-        """Claim a turn or a task and start it: claimed, or not there to claim, when this returns."""
+    async def take(self, turn_id: TurnId) -> None:
+        """Claim a turn and start it: claimed, or not there to claim, when this returns."""
         shop = self.workshop
-        if is_task(id):
-            if id in self._running:
-                raise NotNow(f"an earlier attempt of {id} still ends here")
-            claimed = await shop.database.transaction(
-                lambda unit: self._claim_task(unit, TaskId(id), shop), name="task.claim"
-            )
-            if claimed is not None:
-                self._start(id, self._run_claimed(*claimed, shop))
-            return
-        turn_id = TurnId(id)
         self._claiming.append(turn_id)
         self._has_claimed.clear()
         try:
@@ -162,13 +138,14 @@ class Worker:
             if not self._claiming:
                 self._has_claimed.set()
         if claim is not None:
-            claimed = Work(id, claim.owner_id, claim.agent, claim=claim)
+            claimed = Work(turn_id, claim.owner_id, claim.agent, claim=claim)
             self._expected[claimed] = shop
             self.begin(claimed, may_be_stopped=True)
 
     def leave(self) -> None:
         """Hand over at the next boundary, and begin nothing any more."""
         self._is_leaving = True
+        self.tasks.leave()
         for attempt in self._attempts.values():
             attempt.leave()
 
@@ -192,8 +169,8 @@ class Worker:
         await self._wait(None)
 
     async def _wait(self, seconds: float | None) -> None:
-        while self._running:
-            _, pending = await asyncio.wait(set(self._running.values()), timeout=seconds)
+        while running := {*self._running.values(), *self.tasks.running}:
+            _, pending = await asyncio.wait(running, timeout=seconds)
             if pending:
                 return
 
@@ -251,42 +228,9 @@ class Worker:
             await self._fold(attempt.claim)
         return False
 
-    async def _run_again(self, task_id: TaskId) -> None:
-        """Another attempt of a task whose worker died; from the claim on, its end is told by the task."""
-        shop = self.workshop
-        try:
-            claimed = await shop.database.transaction(
-                lambda unit: self._claim_task(unit, task_id, shop), name="task.claim"
-            )
-        except Exception as exc:
-            log.error("a task could not be claimed", task_id=task_id, exception=error_chain(exc))
-            claimed = None
-        if claimed is None:
-            self._running.pop(task_id, None)
-        else:
-            await self._run_claimed(*claimed, shop)
-
-    async def _run_claimed(self, task: Task, deadline_in: float | None, shop: Workshop) -> None:
-        try:
-            host = shop.hosts[task.spec["agent"]]
-            await host.enter()
-            lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
-            await run_again(host, shop.calls, shop.threads, task, lease, deadline_in=deadline_in)
-        except Exception as exc:
-            log.error("a task could not be run again", task_id=task.id, exception=error_chain(exc))
-            failed = outcomes.internal_error(task.tool or task.kind, exc, shop.secrets)
-            error = {"kind": "internal_error", "message": str(failed)}
-            await shop.calls.parked.refuse(task.id, task.attempt, error)
-        finally:
-            self._running.pop(task.id, None)
-
     def _claim_turn(self, unit: Unit, turn_id: TurnId, shop: Workshop) -> turn.Claim | None:
         self.permit(unit, shop.worker_id)
         return turn.claim(unit, turn_id, shop.worker_id, limits=shop.policy.turns)
-
-    def _claim_task(self, unit: Unit, task_id: TaskId, shop: Workshop) -> tuple[Task, float | None] | None:
-        self.permit(unit, shop.worker_id)
-        return service.claim(unit, task_id, shop.worker_id)
 
     async def _claim(self, turn_id: TurnId) -> Attempt | None:
         async def claim() -> Attempt | None:

@@ -1,6 +1,6 @@
 """Tasks: rows, states as data, and the compare-and-set moves between them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TaskId, TurnId, WorkerId
+from outlast.store.many import insert_many
 from outlast.store.statement import Row, Statement
 from outlast.store.tables import sessions, tasks
 from outlast.store.turns import Disposition
@@ -182,9 +183,9 @@ def encode(value: Any) -> str:
 _THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
 """A task of a session that is being deleted is no longer there."""
 _GET = Statement(sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), _THERE))
-_UNKNOWN = ("result", "error", "late_outcome", "ended_at")
+_UNKNOWN: Mapping[str, Any] = dict.fromkeys(("result", "error", "late_outcome", "ended_at"))
 """Columns that a task gets when it ends."""
-_INSERT = Statement(sa.insert(tasks).inline(), [column.name for column in tasks.c if column.name not in _UNKNOWN])
+_INSERT = insert_many(tasks, [column.name for column in tasks.c if column.name not in _UNKNOWN])
 _OPEN = (tasks.c.session_id == sa.bindparam("session"), tasks.c.ended_at.is_(None))
 
 
@@ -252,9 +253,22 @@ def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) 
     return connection.execute(query, {"session": session_id}).scalar_one()
 
 
-def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId) -> Task:
-    """A task that already runs here, as its first attempt."""
-    values: dict[str, Any] = {
+def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId | None) -> Task:
+    """A task that this worker runs as its first attempt. None: it waits for one."""
+    (task,) = insert_all(unit, [(session, new, worker_id)])
+    return task
+
+
+def insert_all(unit: Unit, made: Sequence[tuple[LockedSession, NewTask, WorkerId | None]]) -> list[Task]:
+    values = [_values(unit, *each) for each in made]
+    unit.write_many(_INSERT, [tuple(each.values()) for each in values])
+    return [from_row({**each, **_UNKNOWN}) for each in values]
+
+
+def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerId | None) -> dict[str, Any]:
+    """In the order of the columns."""
+    is_run = worker_id is not None
+    return {
         "id": new.id,
         "session_id": session.id,
         "owner_id": session.owner_id,
@@ -264,7 +278,7 @@ def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: Worke
         "tool": new.tool,
         "title": new.title,
         "spec": encode(new.spec or {}),
-        "state": TaskState.RUNNING.value,
+        "state": (TaskState.RUNNING if is_run else TaskState.QUEUED).value,
         "detail": None,
         "progress": None if new.progress is None else encode(new.progress),
         "artifacts": "[]",
@@ -272,16 +286,14 @@ def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: Worke
         "wake": new.wake.value,
         "group": new.group,
         "may_run_again": new.may_run_again,
-        "attempt": 1,
-        "worker_id": worker_id,
         "progress_seconds": new.progress_seconds,
+        "attempt": 1 if is_run else 0,
+        "worker_id": worker_id,
         "deadline_at": None if new.deadline_at is None else to_microseconds(new.deadline_at),
         "cancel_requested_at": unit.now_us if new.is_cancel_requested else None,
         "created_at": unit.now_us,
-        "started_at": to_microseconds(unit.now - new.ran_for),
+        "started_at": to_microseconds(unit.now - new.ran_for) if is_run else None,
     }
-    unit.write(_INSERT, **values)
-    return from_row({**values, **dict.fromkeys(_UNKNOWN)})
 
 
 def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Disposition:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from enum import IntEnum
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from pydantic_core import to_json
@@ -22,8 +22,11 @@ from outlast.events.types import FED
 from outlast.ids import SessionId, WorkerId
 from outlast.store import tables
 from outlast.store.batch import Batch
+from outlast.store.many import Many, insert_many, update_many
 from outlast.store.outbox import Committed, Outbox, SilentOutbox, Work
 from outlast.store.statement import Row, Statement, Write
+
+T = TypeVar("T")
 
 
 class LockedSession:
@@ -85,6 +88,7 @@ class Unit:
         self._locked: dict[SessionId, LockedSession] = {}
         self._locked_owners: set[tuple[str, OwnerLock]] = set()
         self._fed: list[tuple[Any, ...]] = []
+        self._asked: dict[Callable[[sa.Connection], Any], Any] = {}
         self._proof: Callable[[sa.Connection], bool] | None = None
 
     @property
@@ -142,6 +146,13 @@ class Unit:
         else:
             statement.run(self._connection, **values)
 
+    def write_many(self, many: Many, rows: Sequence[Sequence[Any]]) -> None:
+        """The same for many rows."""
+        if self._is_far:
+            self._write_later(many.later(rows))
+        else:
+            many.run(self._connection, rows)
+
     def _write_later(self, write: Write) -> None:
         if not self._batch.takes(write):
             self._batch.run(self._connection)
@@ -177,7 +188,10 @@ class Unit:
             for each in chosen:
                 self.try_lock(each)
             return
-        for row in _LOCK_FREE.rows(self.reading(tables.sessions), ids=chosen):
+        is_first = self._transaction_id is None
+        for row in _lock_free(is_first=is_first).rows(self.reading(tables.sessions), ids=chosen):
+            if is_first:
+                self._noted(row)
             self._locked.setdefault(row["id"], LockedSession(dict(row)))
 
     def try_lock(self, session_id: SessionId) -> bool:
@@ -215,6 +229,12 @@ class Unit:
         session.set(last_event=number)
         return number
 
+    def once(self, ask: Callable[[sa.Connection], T]) -> T:
+        """What many parts of one transaction ask and nothing in it changes: asked the first time."""
+        if ask not in self._asked:
+            self._asked[ask] = ask(self.connection)
+        return self._asked[ask]
+
     def prove(self, proof: Callable[[sa.Connection], bool]) -> None:
         """For a transaction without events: how it is seen that just this one was committed."""
         self._proof = proof
@@ -245,12 +265,9 @@ class Unit:
         """Write what was collected: the last statements before the commit."""
         if self.committed.work:
             self._outbox.enqueue(self, self.committed.work)
-        for session_id, session in self._locked.items():
-            if session.changes:
-                values = {"updated_at": self.now_us, **session.changes}
-                self.write(_update_session(tuple(values)), key=session_id, **values)
+        self._write_sessions()
         if self.committed.rows:
-            self._write_events()
+            self.write_many(_INSERT_EVENTS, self.committed.rows)
         if self._fed:
             self._feed()
         if self.committed.work:
@@ -258,17 +275,19 @@ class Unit:
         if self._batch:
             self._batch.run(self._connection)
 
+    def _write_sessions(self) -> None:
+        changed: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+        for session_id, session in self._locked.items():
+            if session.changes:
+                values = {"updated_at": self.now_us, **session.changes}
+                changed.setdefault(tuple(values), []).append((session_id, *values.values()))
+        for names, rows in changed.items():
+            self.write_many(_update_sessions(names), rows)
+
     def notify(self, channel: str, payload: str) -> None:
         """PostgreSQL passes it on when it has committed. It goes with what waits to be written."""
         self._batch.add(Write("", _NOTIFY, (channel, payload), is_insert=False))
         self._batch.run(self._connection)  # of a batch, only the last may be a question
-
-    def _write_events(self) -> None:
-        if self._is_far:
-            columns = tuple(list(column) for column in zip(*self.committed.rows, strict=True))
-            self._write_later(Write("events", _INSERT_MANY_EVENTS, columns, is_insert=True))
-        else:
-            _INSERT_EVENTS.write(self._connection, self.committed.rows)
 
     def _feed(self) -> None:
         """Last of all: an owner's feed is numbered in the order of commits, so others wait from here to the commit."""
@@ -276,7 +295,7 @@ class Unit:
         for owner_id in owners:
             self.signal(feed_topic(owner_id))
         if not self._is_far:
-            _INSERT_FEED.write(self._connection, self._fed)
+            _INSERT_FEED.run(self._connection, self._fed)
             return
         for owner_id in owners[:-1]:
             self.lock_owner(owner_id, OwnerLock.FEED)
@@ -297,7 +316,7 @@ _BY_ID = (
     .where(tables.sessions.c.id == sa.bindparam("id"), tables.sessions.c.deleted_at.is_(None))
     .with_for_update()
 )
-_LOCK_FREE = Statement(
+_FREE = (
     sa.select(tables.sessions)
     .where(
         tables.sessions.c.id == sa.any_(sa.bindparam("ids", type_=postgresql.ARRAY(sa.Text))),
@@ -314,12 +333,7 @@ _BEGIN = Statement(sa.select(*_THIS))
 _NOTIFY = "SELECT pg_notify($1, $2)"
 _LOCK_OWNER = "SELECT pg_advisory_xact_lock($1::integer, $2::integer)"
 _EVENT_COLUMNS = ("session_id", "number", "type", "at", "turn_id", "task_id", "data")
-_INSERT_EVENTS = Statement(sa.insert(tables.events).inline(), _EVENT_COLUMNS)
-_INSERT_MANY_EVENTS = (
-    f"INSERT INTO events ({', '.join(_EVENT_COLUMNS)}) SELECT * FROM "
-    "unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])"
-)
-"""An array a column: one text however many rows there are."""
+_INSERT_EVENTS = insert_many(tables.events, _EVENT_COLUMNS)
 _WITNESS = Statement(
     sa.select(tables.events.c.number).where(
         tables.events.c.session_id == sa.bindparam("session_id"),
@@ -328,7 +342,7 @@ _WITNESS = Statement(
     )
 )
 _FEED_COLUMNS = ("owner_id", "session_id", "event", "type", "at")
-_INSERT_FEED = Statement(sa.insert(tables.feed).inline(), _FEED_COLUMNS)
+_INSERT_FEED = insert_many(tables.feed, _FEED_COLUMNS)
 _LOCK_AND_FEED = (
     f"INSERT INTO feed ({', '.join(_FEED_COLUMNS)}) SELECT line.* "
     "FROM (SELECT pg_advisory_xact_lock($1::integer, $2::integer) OFFSET 0) AS owner_lock, "
@@ -344,6 +358,10 @@ def _lock(*, is_owned: bool, is_first: bool) -> Statement:
 
 
 @cache
-def _update_session(names: tuple[str, ...]) -> Statement:
-    update = sa.update(tables.sessions).where(tables.sessions.c.id == sa.bindparam("key"))
-    return Statement(update.values({name: sa.bindparam(name) for name in names}))
+def _lock_free(*, is_first: bool) -> Statement:
+    return Statement(_FREE.add_columns(*_THIS) if is_first else _FREE)
+
+
+@cache
+def _update_sessions(names: tuple[str, ...]) -> Many:
+    return update_many(tables.sessions, ("id", *names))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -20,8 +21,11 @@ from outlast.sessions.inbox import Limits
 from outlast.store import outputs, tasks
 from outlast.store.database import Database, persistently
 from outlast.store.tasks import TaskState
+from outlast.store.together import Together
+from outlast.store.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.tasks import service
+from outlast.tasks import groups, service
+from outlast.tasks.groups import Ending
 from outlast.tools import outcomes
 from outlast.tools.redact import error_chain, redact
 
@@ -37,11 +41,27 @@ class Owned:
     task_id: TaskId | None
     attempt: int = 1
     when_over: Callable[[], Awaitable[None]] | None = None
+    wakes: bool = True
+    """Its end is told to its session. One that tells nobody may be recorded together with others."""
     is_canceled: bool = False
     is_left: bool = False
     """Cancelled because this process is leaving or was taken for dead: another one tells what became of it."""
     unwatch: Callable[[], None] | None = None
     timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
+
+
+class Ear:
+    """Hears what is said of a task before there is a call that could heed it."""
+
+    def __init__(self, signals: Signals, task_id: TaskId) -> None:
+        self.has_heard = False
+        self._unwatch = signals.watch(task_topic(task_id), self._hear)
+
+    def _hear(self) -> None:
+        self.has_heard = True
+
+    def close(self) -> None:
+        self._unwatch()
 
 
 class ParkedCalls:
@@ -58,6 +78,13 @@ class ParkedCalls:
         self._owned: set[Owned] = set()
         self._at_work: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ends: Together[Ending, Disposition] = Together(
+            database, partial(groups.end, limits=limits), name="settle"
+        )
+
+    def ear(self, task_id: TaskId) -> Ear:
+        """Listens from before a task is claimed, so that nobody need ask what was said between that and `own`."""
+        return Ear(self._signals, task_id)
 
     def __len__(self) -> int:
         return len(self._owned)
@@ -69,8 +96,9 @@ class ParkedCalls:
         deadline_in: float | None = None,
         progress_deadline: float | None = None,
         is_canceled: bool = False,
+        ear: Ear | None = None,
     ) -> None:
-        """From now on this call's end is told by its task."""
+        """From now on this call's end is told by its task. `ear`: it listened since before the task was this one's."""
         self._owned.add(owned)
         loop = asyncio.get_running_loop()
         if owned.task_id is not None:
@@ -81,7 +109,7 @@ class ParkedCalls:
             self._watch_progress(owned, progress_deadline, is_flagged=False)
         if is_canceled:
             self._begin_grace(owned)
-        elif owned.task_id is not None:
+        elif owned.task_id is not None and (ear is None or ear.has_heard):
             self._spawn(self._look(owned))  # something may have been said before there was anybody to hear it
         if owned.inner.done() and not owned.call.busy_threads():
             self._spawn(self._ended(owned))
@@ -93,9 +121,11 @@ class ParkedCalls:
 
     async def refuse(self, task_id: TaskId, attempt: int, error: dict[str, Any]) -> None:
         """A task that was claimed and could not begin: nobody runs it, so its end is told here."""
-        await self._persist(
-            lambda unit: service.end(unit, task_id, TaskState.FAILED, attempt=attempt, error=error, limits=self._limits)
-        )
+
+        def settle(unit: Unit) -> Disposition:
+            return service.end(unit, task_id, TaskState.FAILED, attempt=attempt, error=error, limits=self._limits)
+
+        await self._persist(lambda: self._database.transaction(settle, name="settle"))
 
     def lose(self) -> None:
         """Others took this process for dead and tell what becomes of its calls: stop them, and record no cancel."""
@@ -257,28 +287,28 @@ class ParkedCalls:
         if task_id is None:
             log.info("a call that nobody waits for ended", tool=call.tool, call_id=call.call_id, state=state.value)
             return
+        result = None if viewed is None else viewed.value
+        if not owned.wakes and not said and (viewed is None or viewed.file is None):
+            ending = Ending(call.session_id, task_id, owned.attempt, state, result, error)
+            await self._persist(lambda: self._ends.ask(ending))
+            return
 
         def settle(unit: Unit) -> None:
             if not unit.try_lock(call.session_id):
                 return
             if said and tasks.holds(unit, task_id, owned.attempt):
                 tasks.set_values(unit, task_id, **said)
-            result = None
-            if viewed is not None:
-                result = viewed.value
-                if viewed.file is not None and tasks.get(unit.connection, task_id) is not None:
-                    outputs.keep_result(
-                        unit, call.session_id, call.call_id, file=viewed.file, characters=viewed.characters
-                    )
+            if viewed is not None and viewed.file is not None and tasks.get(unit.connection, task_id) is not None:
+                outputs.keep_result(unit, call.session_id, call.call_id, file=viewed.file, characters=viewed.characters)
             service.end(unit, task_id, state, attempt=owned.attempt, result=result, error=error, limits=self._limits)
 
-        await self._persist(settle)
+        await self._persist(lambda: self._database.transaction(settle, name="settle"))
 
-    async def _persist(self, settle: Callable[[Unit], object]) -> None:
+    async def _persist(self, settle: Callable[[], Awaitable[object]]) -> None:
         wait = 0.02
         while True:
             try:
-                await self._database.transaction(settle, name="settle")
+                await settle()
                 return None
             except StoreUnavailable as exc:
                 if exc.is_closed:

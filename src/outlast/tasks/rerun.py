@@ -23,8 +23,8 @@ from outlast.sessions.lease import DepsLease
 from outlast.sessions.turn_calls import CallShop, bind_channel
 from outlast.store import outputs, tasks
 from outlast.store.database import persistently
-from outlast.store.tasks import Task
-from outlast.tasks.parked import Owned
+from outlast.store.tasks import Task, WakePolicy
+from outlast.tasks.parked import Ear, Owned
 
 
 @dataclass
@@ -61,6 +61,7 @@ async def run_again(
     lease: DepsLease,
     *,
     deadline_in: float | None,
+    ear: Ear,
 ) -> None:
     """Run the tool of a claimed task to its end; whatever it comes to is told by the task."""
     running = await _running(shop, task)
@@ -71,9 +72,17 @@ async def run_again(
     else:
         inner = start(running, partial(_call, call, threads, lease), None)
     shop.parked.own(
-        Owned(running, inner, task.id, attempt=task.attempt, when_over=lease.leave),
+        Owned(
+            running,
+            inner,
+            task.id,
+            attempt=task.attempt,
+            when_over=lease.leave,
+            wakes=task.wake is not WakePolicy.SILENT,
+        ),
         deadline_in=deadline_in,
         progress_deadline=task.progress_seconds,
+        ear=ear,
     )
     await asyncio.wait({inner})
 

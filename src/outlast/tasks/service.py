@@ -15,7 +15,7 @@ from outlast.events.types import EventType
 from outlast.ids import TaskId, WorkerId
 from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
-from outlast.store import inputs, pauses, tasks
+from outlast.store import inputs, tasks
 from outlast.store.inputs import InputKind, InputState
 from outlast.store.outbox import Work
 from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
@@ -131,26 +131,27 @@ def orphaned(unit: Unit, task: Task, *, limits: Limits) -> None:
     elif task.attempt >= MAX_ATTEMPTS:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=CRASH_LOOP, limits=limits)
     else:
-        unit.lock(task.session_id)
-        behind = tasks.waiting_count(unit.connection, task.owner_id)
-        if tasks.move(unit, task, TaskState.QUEUED, worker_id=None) is Disposition.MOVED:
-            tell(unit, EventType.TASK_CHANGED, _again(unit, task.id))
-            unit.submit(work_of(task, behind=behind))
+        _requeue(unit, task)
 
 
-def claim(unit: Unit, task_id: TaskId, worker_id: WorkerId) -> tuple[Task, float | None] | None:
-    """Take a queued task for another attempt, with the seconds left to its deadline. None: it is no longer there."""
+def give_back(unit: Unit, task_id: TaskId, *, attempt: int) -> None:
+    """It was claimed and not begun: for another attempt, here or elsewhere."""
     task = _locked(unit, task_id)
-    if task is None or task.state is not TaskState.QUEUED or pauses.find(unit.connection) is not None:
-        return None
-    attempt = task.attempt + 1
-    moved = tasks.move(unit, task, TaskState.RUNNING, worker_id=worker_id, attempt=attempt, started_at=unit.now_us)
-    if moved is not Disposition.MOVED:
-        return None
-    claimed = _again(unit, task_id)
-    tell(unit, EventType.TASK_CHANGED, claimed)
-    left = None if claimed.deadline_at is None else (claimed.deadline_at - unit.now).total_seconds()
-    return claimed, left
+    if task is not None and task.is_run_by(attempt):
+        _requeue(unit, task)
+
+
+def _requeue(unit: Unit, task: Task) -> None:
+    unit.lock(task.session_id)
+    behind = tasks.waiting_count(unit.connection, task.owner_id)
+    if tasks.move(unit, task, TaskState.QUEUED, worker_id=None) is Disposition.MOVED:
+        tell(unit, EventType.TASK_CHANGED, _again(unit, task.id))
+        unit.submit(work_of(task, behind=behind))
+
+
+def seconds_left(unit: Unit, task: Task) -> float | None:
+    """To its deadline."""
+    return None if task.deadline_at is None else (task.deadline_at - unit.now).total_seconds()
 
 
 def expire(unit: Unit, task_id: TaskId, *, limits: Limits) -> None:

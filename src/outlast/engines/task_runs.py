@@ -1,0 +1,147 @@
+"""The tasks that a worker runs: claimed several at once, each run to its end in a coroutine of its own."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextvars import Context
+from functools import partial
+from typing import Any
+
+import structlog
+
+from outlast.errors import OutlastError, StoreUnavailable
+from outlast.ids import TaskId, WorkerId
+from outlast.sessions.host import TurnContext
+from outlast.sessions.workshop import Workshop
+from outlast.store.database import persistently
+from outlast.store.outbox import Work
+from outlast.store.tasks import Task
+from outlast.store.together import Alone, Together
+from outlast.store.unit import Unit
+from outlast.tasks import groups, service
+from outlast.tasks.groups import Claimed
+from outlast.tasks.parked import Ear
+from outlast.tasks.rerun import run_again
+from outlast.tools import outcomes
+from outlast.tools.redact import error_chain
+
+log = structlog.get_logger("outlast.engine")
+
+
+class NotNow(Exception):
+    """This worker cannot claim it in this moment; it is still there to claim."""
+
+
+Permit = Callable[[Unit, WorkerId], None]
+"""Asked in the transaction of every claim; raises `NotNow` if this worker may not claim."""
+
+
+class TaskRuns:
+    """Of one worker. A call that goes on after its turn let go of it is not among them, and takes no place."""
+
+    def __init__(self, shop: Callable[[], Workshop], permit: Permit) -> None:
+        self._shop = shop
+        self._permit = permit
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._expected: dict[Work, Workshop] = {}
+        """What a commit claims that is not known here yet, and under which name."""
+        self._is_leaving = False
+        self._claims: Together[TaskId, tuple[Claimed, Workshop] | None] = Together(
+            shop().database, self._claim, name="task.claim"
+        )
+
+    def __len__(self) -> int:
+        return len(self._running) + len(self._expected)
+
+    @property
+    def running(self) -> Sequence[asyncio.Task[None]]:
+        return list(self._running.values())
+
+    def expect(self, work: Work) -> WorkerId:
+        """A place is kept for a task that is claimed as it is made, until `begin`, or `forget` if it is not made."""
+        shop = self._expected[work] = self._shop()
+        return shop.worker_id
+
+    def forget(self, work: Work) -> None:
+        self._expected.pop(work, None)
+
+    def leave(self) -> None:
+        """Begin nothing any more: what is claimed from now on is given back."""
+        self._is_leaving = True
+
+    def begin(self, work: Work) -> asyncio.Task[None] | None:
+        """Start it, unless an attempt of it already runs here. What the commit did not claim is claimed."""
+        task_id = TaskId(work.id)
+        shop = self._expected.pop(work, None) or self._shop()
+        if task_id in self._running:
+            return None
+        ear = shop.calls.parked.ear(task_id)
+        if isinstance(work.claim, Claimed):
+            return self._start(task_id, self._run(work.claim, shop, ear))
+        return self._start(task_id, self._claim_and_run(task_id, ear))
+
+    async def take(self, task_id: TaskId) -> None:
+        """Claim it and start it: claimed, or not there to claim, when this returns."""
+        if task_id in self._running:
+            raise NotNow(f"an earlier attempt of {task_id} still ends here")
+        ear = self._shop().calls.parked.ear(task_id)
+        try:
+            answer = await self._claims.ask(task_id)
+        except BaseException:
+            ear.close()
+            raise
+        if answer is None:
+            ear.close()
+        else:
+            claimed, shop = answer
+            self._start(task_id, self._run(claimed, shop, ear))
+
+    def _start(self, task_id: TaskId, run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        running = asyncio.create_task(run, name=f"attempt {task_id}", context=Context())
+        self._running[task_id] = running
+        return running
+
+    def _claim(
+        self, unit: Unit, task_ids: Sequence[TaskId]
+    ) -> Sequence[tuple[Claimed, Workshop] | OutlastError | Alone | None]:
+        shop = self._shop()  # of this try: the worker may have been given another name since the last one
+        found = groups.claim(unit, task_ids, shop.worker_id, permit=self._permit)
+        return [each if each is None or isinstance(each, Alone) else (each, shop) for each in found]
+
+    async def _claim_and_run(self, task_id: TaskId, ear: Ear) -> None:
+        try:
+            answer = await self._claims.ask(task_id)
+        except Exception as exc:
+            log.error("a task could not be claimed", task_id=task_id, exception=error_chain(exc))
+            answer = None
+        if answer is None:
+            ear.close()
+            self._running.pop(task_id, None)
+        else:
+            claimed, shop = answer
+            await self._run(claimed, shop, ear)
+
+    async def _run(self, claimed: Claimed, shop: Workshop, ear: Ear) -> None:
+        """From the claim on, its end is told by the task."""
+        task = claimed.task
+        try:
+            if self._is_leaving:
+                return await self._give_back(task, shop)
+            host = shop.hosts[task.spec["agent"]]
+            await host.enter()
+            lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
+            await run_again(host, shop.calls, shop.threads, task, lease, deadline_in=claimed.deadline_in, ear=ear)
+        except Exception as exc:
+            log.error("a task could not be run again", task_id=task.id, exception=error_chain(exc))
+            failed = outcomes.internal_error(task.tool or task.kind, exc, shop.secrets)
+            error = {"kind": "internal_error", "message": str(failed)}
+            await shop.calls.parked.refuse(task.id, task.attempt, error)
+        finally:
+            ear.close()
+            self._running.pop(task.id, None)
+
+    async def _give_back(self, task: Task, shop: Workshop) -> None:
+        give_back = partial(service.give_back, task_id=task.id, attempt=task.attempt)
+        try:
+            await persistently(lambda: shop.database.transaction(give_back, name="give_back"))
+        except StoreUnavailable:
+            return  # closed: whoever opens the database next finds the task

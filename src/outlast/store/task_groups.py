@@ -1,0 +1,72 @@
+"""Many tasks in one transaction: found, claimed and ended with a statement for all of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from outlast.ids import SessionId, TaskId, WorkerId
+from outlast.store import tasks as rows
+from outlast.store.many import update_many
+from outlast.store.statement import Statement
+from outlast.store.tables import tasks
+from outlast.store.tasks import Task, TaskState
+from outlast.store.unit import Unit
+
+_FIND = Statement(sa.select(tasks).where(tasks.c.id == sa.any_(sa.bindparam("ids", type_=postgresql.ARRAY(sa.Text)))))
+_CLAIM = update_many(tasks, ("id", "state", "worker_id", "attempt", "started_at"))
+_END = update_many(tasks, ("id", "state", "result", "error", "ended_at"))
+
+
+def lock(unit: Unit, wanted: Mapping[TaskId, SessionId | None]) -> dict[TaskId, Task]:
+    """Those that are there and whose sessions can be had: one is waited for, many are not (see `missed`).
+
+    Where the session of a task is not known it is looked for.
+    """
+    known = {each: session_id for each, session_id in wanted.items() if session_id is not None}
+    if len(known) < len(wanted):
+        found = _find(unit, wanted)
+        known = {each.id: each.session_id for each in found.values()}
+    else:
+        found = None
+    if len(wanted) == 1:
+        for session_id in known.values():
+            unit.try_lock(session_id)
+    else:
+        unit.lock_free(known.values())
+    if found is None or not unit.is_serial:  # what was read before the lock may have changed since
+        found = _find(unit, known)
+    return found
+
+
+def _find(unit: Unit, ids: Mapping[TaskId, object]) -> dict[TaskId, Task]:
+    if unit.dialect == "postgresql":
+        found = [rows.from_row(row) for row in _FIND.rows(unit.connection, ids=list(ids))] if ids else []
+    else:
+        found = [each for each in (rows.get(unit.connection, task_id) for task_id in ids) if each is not None]
+    return {each.id: each for each in found}
+
+
+def claim(unit: Unit, found: Sequence[Task], worker_id: WorkerId) -> list[Task]:
+    """Queued tasks of locked sessions, each as it is then: one more attempt, and this worker's."""
+    claimed = [
+        replace(each, state=TaskState.RUNNING, worker_id=worker_id, attempt=each.attempt + 1, started_at=unit.now)
+        for each in found
+    ]
+    if claimed:
+        at = unit.now_us
+        unit.write_many(_CLAIM, [(each.id, each.state.value, worker_id, each.attempt, at) for each in claimed])
+    return claimed
+
+
+def end(unit: Unit, ended: Sequence[Task]) -> None:
+    """Running tasks of locked sessions, given as they are to be."""
+    if ended:
+        unit.write_many(_END, [_ending(each, unit.now_us) for each in ended])
+
+
+def _ending(task: Task, at: int) -> tuple[str | int | None, ...]:
+    result = None if task.result is None else rows.encode(task.result)
+    error = None if task.error is None else rows.encode(task.error)
+    return task.id, task.state.value, result, error, at

@@ -1,0 +1,145 @@
+"""The moves of many tasks at once: accepted, claimed and ended, each group in one transaction.
+
+Each is what `service` does for one. Groups wait for nobody: a session that somebody else holds is left out, and
+what is to be done there is done alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from outlast.errors import NotFound, OutlastError
+from outlast.events.types import EventType
+from outlast.ids import SessionId, TaskId, WorkerId
+from outlast.sessions.inbox import Limits
+from outlast.store import pauses, task_groups, tasks
+from outlast.store.outbox import Work
+from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
+from outlast.store.together import ALONE, Alone
+from outlast.store.turns import Disposition
+from outlast.store.unit import Unit
+from outlast.tasks import service
+from outlast.tasks.service import tell
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A task that is to be made, for a worker to start."""
+
+    session_id: SessionId
+    new: NewTask
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What an attempt of a task came to."""
+
+    session_id: SessionId
+    task_id: TaskId
+    attempt: int
+    state: TaskState
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A task that this worker runs from now on, with the seconds left to its deadline."""
+
+    task: Task
+    deadline_in: float | None
+
+
+def accept(unit: Unit, wanted: Sequence[Wanted]) -> Sequence[Task | OutlastError | Alone]:
+    """Tasks that begin in the process that makes them, if it has room, or wait for a worker."""
+    if len(wanted) == 1:
+        unit.try_lock(wanted[0].session_id)
+    else:
+        unit.lock_free(each.session_id for each in wanted)
+    behind: dict[str, int] = {}
+    made: list[tuple[Any, NewTask, WorkerId | None]] = []
+    work: list[Work] = []
+    for each in wanted:
+        if unit.has_locked(each.session_id):
+            session = unit.lock(each.session_id)
+            owner_id = session.owner_id
+            agent = (each.new.spec or {}).get("agent", session.agent)
+            start = Work(each.new.id, owner_id, agent)
+            worker_id = unit.claimant(start)
+            if worker_id is None:
+                if owner_id not in behind:
+                    behind[owner_id] = tasks.waiting_count(unit.connection, owner_id)
+                start.priority = -behind[owner_id]
+                behind[owner_id] += 1
+            made.append((session, each.new, worker_id))
+            work.append(start)
+    inserted = {each.id: each for each in tasks.insert_all(unit, made)} if made else {}
+    for start in work:
+        task = inserted[TaskId(start.id)]
+        tell(unit, EventType.TASK_CREATED, task)
+        start.claim = None if task.worker_id is None else Claimed(task, service.seconds_left(unit, task))
+        unit.submit(start)
+    missed = ALONE if len(wanted) > 1 else NotFound("There is no such session.", id=wanted[0].session_id)
+    return [inserted.get(each.new.id, missed) for each in wanted]
+
+
+def claim(
+    unit: Unit, task_ids: Sequence[TaskId], worker_id: WorkerId, *, permit: Callable[[Unit, WorkerId], None]
+) -> Sequence[Claimed | Alone | None]:
+    """Take queued tasks for another attempt each. None: it is no longer there."""
+    permit(unit, worker_id)
+    if unit.once(pauses.find) is not None:
+        return [None] * len(task_ids)
+    found = task_groups.lock(unit, dict.fromkeys(task_ids))
+    queued = [each for each in found.values() if unit.has_locked(each.session_id) and each.state is TaskState.QUEUED]
+    claimed = {each.id: each for each in task_groups.claim(unit, queued, worker_id)}
+    for each in claimed.values():
+        tell(unit, EventType.TASK_CHANGED, each)
+
+    def answer(task_id: TaskId) -> Claimed | Alone | None:
+        task = claimed.get(task_id)
+        if task is not None:
+            return Claimed(task, service.seconds_left(unit, task))
+        is_held = task_id in found and len(task_ids) > 1 and not unit.has_locked(found[task_id].session_id)
+        return ALONE if is_held else None
+
+    return [answer(each) for each in task_ids]
+
+
+def end(unit: Unit, endings: Sequence[Ending], *, limits: Limits) -> Sequence[Disposition | Alone]:
+    """The first end wins, as in `service.end`. In a group only what wakes nobody, and each task once."""
+    if len(endings) == 1:
+        return [_end_alone(unit, endings[0], limits)]
+    found = task_groups.lock(unit, {each.task_id: each.session_id for each in endings})
+    ended: dict[TaskId, Task] = {}
+    answers: list[Disposition | Alone] = []
+    for each in endings:
+        task = found.get(each.task_id)
+        is_plain = (
+            task is not None
+            and unit.has_locked(task.session_id)
+            and task.is_run_by(each.attempt)
+            and task.wake is WakePolicy.SILENT
+            and task.id not in ended
+        )
+        if task is not None and is_plain:
+            ended[task.id] = replace(task, state=each.state, result=each.result, error=each.error, ended_at=unit.now)
+        answers.append(Disposition.MOVED if is_plain else ALONE)
+    task_groups.end(unit, list(ended.values()))
+    for task in ended.values():
+        tell(unit, EventType.TASK_ENDED, task)
+    return answers
+
+
+def _end_alone(unit: Unit, ending: Ending, limits: Limits) -> Disposition:
+    if not unit.try_lock(ending.session_id):
+        return Disposition.STALE_ATTEMPT
+    return service.end(
+        unit,
+        ending.task_id,
+        ending.state,
+        attempt=ending.attempt,
+        result=ending.result,
+        error=ending.error,
+        limits=limits,
+    )

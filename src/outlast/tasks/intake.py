@@ -1,0 +1,19 @@
+"""Where tasks are accepted that a worker is to start."""
+
+from outlast.ids import SessionId
+from outlast.store.database import Database
+from outlast.store.tasks import NewTask, Task
+from outlast.store.together import Together
+from outlast.tasks import groups
+from outlast.tasks.groups import Wanted
+
+
+class TaskIntake:
+    """One per process. Who asks at once shares a commit; accepted means kept."""
+
+    def __init__(self, database: Database) -> None:
+        self._accepting: Together[Wanted, Task] = Together(database, groups.accept, name="task.accept")
+
+    async def accept(self, session_id: SessionId, new: NewTask) -> Task:
+        """The task as it stands after the commit: running here already, or waiting for a worker."""
+        return await self._accepting.ask(Wanted(session_id, new))
