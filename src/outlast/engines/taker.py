@@ -20,7 +20,7 @@ from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
 
-_BATCH = 10
+_BATCH = 32
 _POLL = timedelta(seconds=1)
 _NEAR = timedelta(milliseconds=50)
 """How often to look for room."""

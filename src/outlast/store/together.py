@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import Context
+from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -15,6 +16,9 @@ AnswerT = TypeVar("AnswerT")
 
 _MOST = 64
 """How many share a transaction: nobody else gets at what it locks meanwhile."""
+_TRIES = 10
+"""How often one may be left out before it is served alone: what it needs is mostly held by another group."""
+_PAUSE_SECONDS = 0.002
 
 
 class Alone(Enum):
@@ -28,53 +32,82 @@ Change = Callable[[Unit, Sequence[ItemT]], Sequence[AnswerT | OutlastError | Alo
 """Gives an answer for each, in their order. With one item it waits for what it needs, with many for nothing."""
 
 
+@dataclass(slots=True, eq=False)
+class _Asked(Generic[ItemT, AnswerT]):
+    item: ItemT
+    answer: asyncio.Future[AnswerT]
+    tries: int = 0
+
+
 class Together(Generic[ItemT, AnswerT]):
     """While a transaction is under way, those who come wait, and then share the next one.
 
-    One that fails takes nothing of the others with it: what went wrong together is done again one by one.
+    One that fails takes nothing of the others with it: what went wrong together is done again one by one. Nor does one
+    wait for what another needs: whoever is left out of a group joins the next ones, and is then served alone.
     """
 
     def __init__(self, database: Database, change: Change[ItemT, AnswerT], *, name: str) -> None:
         self._database = database
         self._change = change
         self._name = name
-        self._waiting: list[tuple[ItemT, asyncio.Future[AnswerT]]] = []
+        self._waiting: list[_Asked[ItemT, AnswerT]] = []
         self._serving: asyncio.Task[None] | None = None
+        self._alone: set[asyncio.Task[None]] = set()
 
     async def ask(self, item: ItemT) -> AnswerT:
         """As `Database.transaction` does: cancelled, it returns when it is decided, and not before."""
-        answer: asyncio.Future[AnswerT] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, answer))
+        asked = _Asked[ItemT, AnswerT](item, asyncio.get_running_loop().create_future())
+        self._waiting.append(asked)
         if self._serving is None:
             # In a context of its own: it serves others than the one who came first.
             self._serving = asyncio.create_task(self._serve(), name=f"together: {self._name}", context=Context())
-        return await decided(answer)
+        return await decided(asked.answer)
 
     async def _serve(self) -> None:
         try:
             while self._waiting:
                 some, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
-                await self._serve_some(some)
+                left = await self._serve_some(some)
+                if left:
+                    self._keep(left)
+                    if len(left) == len(some):
+                        await asyncio.sleep(_PAUSE_SECONDS)
         finally:
             self._serving = None
 
-    async def _serve_some(self, some: Sequence[tuple[ItemT, asyncio.Future[AnswerT]]]) -> None:
-        items = [item for item, _ in some]
+    def _keep(self, left: Sequence[_Asked[ItemT, AnswerT]]) -> None:
+        for each in left:
+            each.tries += 1
+        self._waiting[:0] = [each for each in left if each.tries < _TRIES]
+        for each in left:
+            if each.tries >= _TRIES:
+                alone = asyncio.create_task(self._serve_alone(each), name=f"alone: {self._name}", context=Context())
+                self._alone.add(alone)
+                alone.add_done_callback(self._alone.discard)
+
+    async def _serve_alone(self, asked: _Asked[ItemT, AnswerT]) -> None:
+        left = await self._serve_some([asked])
+        assert not left, "who is alone waits for what it needs"
+
+    async def _serve_some(self, some: Sequence[_Asked[ItemT, AnswerT]]) -> Sequence[_Asked[ItemT, AnswerT]]:
+        """Gives those that could not be served with the others."""
+        items = [each.item for each in some]
         try:
             answers = await self._database.transaction(lambda unit: self._change(unit, items), name=self._name)
         except Exception as exc:
             if len(some) == 1 or isinstance(exc, StoreUnavailable):
-                for _, future in some:
-                    future.set_exception(exc)
-                return
-            answers = [ALONE] * len(some)
-        left: list[tuple[ItemT, asyncio.Future[AnswerT]]] = []
-        for (item, future), answer in zip(some, answers, strict=True):
+                for each in some:
+                    each.answer.set_exception(exc)
+                return []
+            for each in some:
+                each.tries = _TRIES
+            return some
+        left: list[_Asked[ItemT, AnswerT]] = []
+        for each, answer in zip(some, answers, strict=True):
             if isinstance(answer, Alone):
-                assert len(some) > 1, "who is alone waits for what it needs"
-                left.append((item, future))
+                left.append(each)
             elif isinstance(answer, OutlastError):
-                future.set_exception(answer)
+                each.answer.set_exception(answer)
             else:
-                future.set_result(answer)
-        await asyncio.gather(*(self._serve_some([each]) for each in left))
+                each.answer.set_result(answer)
+        return left
