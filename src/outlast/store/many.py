@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from outlast.store.statement import Write
 
@@ -48,8 +49,19 @@ def insert_many(table: sa.Table, columns: Sequence[str]) -> Many:
     )
 
 
+def keys(name: str) -> sa.Subquery:
+    """The keys in an array, one a row, to join with their table: PostgreSQL then looks each of them up.
+
+    It keeps the plan that it made when the table was still empty. How many rows a limit leaves that is not known
+    then, it takes to be few; of an array it takes to be so many that it would read the whole table, however large.
+    """
+    given = sa.bindparam(name, type_=postgresql.ARRAY(sa.Text))
+    found = sa.func.unnest(given).table_valued("key", name="each_key").render_derived()
+    return sa.select(found.c.key).limit(sa.func.cardinality(given)).subquery("given")
+
+
 def update_many(table: sa.Table, columns: Sequence[str]) -> Many:
-    """The first column is the key of the row; no key comes twice."""
+    """The first column is the key of the row; no key comes twice. Its limit is there for what `keys` says."""
     key, *changed = map(_quoted, columns)
     far = ", ".join(f"{each} = given.{each}" for each in changed)
     near = ", ".join(f"{each} = ?{at}" for at, each in enumerate(changed, 2))
@@ -57,8 +69,8 @@ def update_many(table: sa.Table, columns: Sequence[str]) -> Many:
         table,
         columns,
         for_postgresql=(
-            f"UPDATE {table.name} SET {far} FROM {{rows}} AS given({', '.join([key, *changed])}) "
-            f"WHERE {table.name}.{key} = given.{key}"
+            f"UPDATE {table.name} SET {far} FROM (SELECT * FROM {{rows}} AS given({', '.join([key, *changed])}) "
+            f"LIMIT cardinality($1)) AS given WHERE {table.name}.{key} = given.{key}"
         ),
         for_sqlite=f"UPDATE {table.name} SET {near} WHERE {key} = ?1",
     )

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store import tasks as rows
-from outlast.store.many import update_many
+from outlast.store.many import keys, update_many
 from outlast.store.statement import Statement
 from outlast.store.tables import tasks
 from outlast.store.tasks import Task, TaskState
 from outlast.store.unit import Unit
 
-_FIND = Statement(sa.select(tasks).where(tasks.c.id == sa.any_(sa.bindparam("ids", type_=postgresql.ARRAY(sa.Text)))))
+_IDS = keys("ids")
+_FIND = Statement(sa.select(tasks).join(_IDS, tasks.c.id == _IDS.c.key))
 _CLAIM = update_many(tasks, ("id", "state", "worker_id", "attempt", "started_at"))
 _END = update_many(tasks, ("id", "state", "result", "error", "ended_at"))
 

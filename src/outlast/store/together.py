@@ -18,7 +18,7 @@ _MOST = 64
 """How many share a transaction: nobody else gets at what it locks meanwhile."""
 _TRIES = 10
 """How often one may be left out before it is served alone: what it needs is mostly held by another group."""
-_PAUSE_SECONDS = 0.002
+_PAUSE_SECONDS = 0.005
 
 
 class Alone(Enum):
@@ -70,8 +70,7 @@ class Together(Generic[ItemT, AnswerT]):
                 left = await self._serve_some(some)
                 if left:
                     self._keep(left)
-                    if len(left) == len(some):
-                        await asyncio.sleep(_PAUSE_SECONDS)
+                    await asyncio.sleep(_PAUSE_SECONDS)
         finally:
             self._serving = None
 

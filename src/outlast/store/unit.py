@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy.dialects import postgresql
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
@@ -22,7 +21,7 @@ from outlast.events.types import FED
 from outlast.ids import SessionId, WorkerId
 from outlast.store import tables
 from outlast.store.batch import Batch
-from outlast.store.many import Many, insert_many, update_many
+from outlast.store.many import Many, insert_many, keys, update_many
 from outlast.store.outbox import Committed, Outbox, SilentOutbox, Work
 from outlast.store.statement import Row, Statement, Write
 
@@ -316,14 +315,13 @@ _BY_ID = (
     .where(tables.sessions.c.id == sa.bindparam("id"), tables.sessions.c.deleted_at.is_(None))
     .with_for_update()
 )
+_IDS = keys("ids")
 _FREE = (
     sa.select(tables.sessions)
-    .where(
-        tables.sessions.c.id == sa.any_(sa.bindparam("ids", type_=postgresql.ARRAY(sa.Text))),
-        tables.sessions.c.deleted_at.is_(None),
-    )
+    .join(_IDS, tables.sessions.c.id == _IDS.c.key)
+    .where(tables.sessions.c.deleted_at.is_(None))
     .order_by(tables.sessions.c.id)
-    .with_for_update(skip_locked=True)
+    .with_for_update(skip_locked=True, of=tables.sessions)
 )
 _THIS = (
     sa.literal_column("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", sa.BigInteger).label("begun_at"),

@@ -54,14 +54,16 @@ class Ear:
     """Hears what is said of a task before there is a call that could heed it."""
 
     def __init__(self, signals: Signals, task_id: TaskId) -> None:
-        self.has_heard = False
-        self._unwatch = signals.watch(task_topic(task_id), self._hear)
+        self._times = 0
+        self.close = signals.watch(task_topic(task_id), self._hear)
+
+    @property
+    def has_heard(self) -> bool:
+        """More than that the task was claimed, which this process itself says, once."""
+        return self._times > 1
 
     def _hear(self) -> None:
-        self.has_heard = True
-
-    def close(self) -> None:
-        self._unwatch()
+        self._times += 1
 
 
 class ParkedCalls:
