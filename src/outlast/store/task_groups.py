@@ -15,37 +15,32 @@ from outlast.store.unit import Unit
 
 _IDS = keys("ids")
 _FIND = Statement(sa.select(tasks).join(_IDS, tasks.c.id == _IDS.c.key))
+_SESSIONS = Statement(sa.select(tasks.c.id, tasks.c.session_id).join(_IDS, tasks.c.id == _IDS.c.key))
 _CLAIM = update_many(tasks, ("id", "state", "worker_id", "attempt", "started_at"))
 _END = update_many(tasks, ("id", "state", "result", "error", "ended_at"))
 
 
-def lock(unit: Unit, wanted: Mapping[TaskId, SessionId | None]) -> dict[TaskId, Task]:
-    """Those that are there and whose sessions can be had: one is waited for, many are not (see `missed`).
+def sessions_of(unit: Unit, ids: Sequence[TaskId]) -> dict[TaskId, SessionId]:
+    """Of those that are there."""
+    if unit.dialect == "postgresql":
+        return {row["id"]: row["session_id"] for row in _SESSIONS.rows(unit.connection, ids=list(ids))}
+    return {each.id: each.session_id for each in _found(unit, ids)}
 
-    Where the session of a task is not known it is looked for.
-    """
-    known = {each: session_id for each, session_id in wanted.items() if session_id is not None}
-    if len(known) < len(wanted):
-        found = _find(unit, wanted)
-        known = {each.id: each.session_id for each in found.values()}
-    else:
-        found = None
+
+def lock(unit: Unit, wanted: Mapping[TaskId, SessionId]) -> dict[TaskId, Task]:
+    """Those that are there and whose sessions can be had: one is waited for, many are not."""
     if len(wanted) == 1:
-        for session_id in known.values():
+        for session_id in wanted.values():
             unit.try_lock(session_id)
     else:
-        unit.lock_free(known.values())
-    if found is None or not unit.is_serial:  # what was read before the lock may have changed since
-        found = _find(unit, known)
-    return found
+        unit.lock_free(wanted.values())
+    return {each.id: each for each in _found(unit, [each for each in wanted if unit.has_locked(wanted[each])])}
 
 
-def _find(unit: Unit, ids: Mapping[TaskId, object]) -> dict[TaskId, Task]:
+def _found(unit: Unit, ids: Sequence[TaskId]) -> list[Task]:
     if unit.dialect == "postgresql":
-        found = [rows.from_row(row) for row in _FIND.rows(unit.connection, ids=list(ids))] if ids else []
-    else:
-        found = [each for each in (rows.get(unit.connection, task_id) for task_id in ids) if each is not None]
-    return {each.id: each for each in found}
+        return [rows.from_row(row) for row in _FIND.rows(unit.connection, ids=list(ids))] if ids else []
+    return [each for each in (rows.get(unit.connection, task_id) for task_id in ids) if each is not None]
 
 
 def claim(unit: Unit, found: Sequence[Task], worker_id: WorkerId) -> list[Task]:

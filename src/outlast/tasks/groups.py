@@ -90,8 +90,9 @@ def claim(
     permit(unit, worker_id)
     if unit.once(pauses.find) is not None:
         return [None] * len(task_ids)
-    found = task_groups.lock(unit, dict.fromkeys(task_ids))
-    queued = [each for each in found.values() if unit.has_locked(each.session_id) and each.state is TaskState.QUEUED]
+    sessions = task_groups.sessions_of(unit, task_ids)
+    found = task_groups.lock(unit, sessions)
+    queued = [each for each in found.values() if each.state is TaskState.QUEUED]
     claimed = {each.id: each for each in task_groups.claim(unit, queued, worker_id)}
     for each in claimed.values():
         tell(unit, EventType.TASK_CHANGED, each)
@@ -100,7 +101,7 @@ def claim(
         task = claimed.get(task_id)
         if task is not None:
             return Claimed(task, service.seconds_left(unit, task))
-        is_held = task_id in found and len(task_ids) > 1 and not unit.has_locked(found[task_id].session_id)
+        is_held = len(task_ids) > 1 and task_id in sessions and not unit.has_locked(sessions[task_id])
         return ALONE if is_held else None
 
     return [answer(each) for each in task_ids]
@@ -117,7 +118,6 @@ def end(unit: Unit, endings: Sequence[Ending], *, limits: Limits) -> Sequence[Di
         task = found.get(each.task_id)
         is_plain = (
             task is not None
-            and unit.has_locked(task.session_id)
             and task.is_run_by(each.attempt)
             and task.wake is WakePolicy.SILENT
             and task.id not in ended
