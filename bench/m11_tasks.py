@@ -1,10 +1,10 @@
 """M11: durable background tasks, end to end: accepted, claimed by a worker, run, their end told.
 
 Each is asked for by itself, 32 at a time: a row and the event that tells of it, an attempt by a worker, a tool of the
-agent that runs, its result and the event that tells of that, all durable. Nobody is woken. Whoever asks at the same time
-as others shares a commit with them, and embedded, the commit that accepts a task also claims it if there is room. On
-PostgreSQL this process accepts, and workers in processes of their own do the rest; beside them PgQueuer alone takes and
-finishes the same number of jobs that do nothing and tell nobody.
+agent that runs, its result and the event that tells of that, all durable. Nobody is woken. Whoever asks at the same
+time as others shares a commit with them, and embedded, the commit that accepts a task also claims it if there is room.
+On PostgreSQL this process accepts, and workers in processes of their own do the rest; beside them PgQueuer alone takes
+and finishes the same number of jobs that do nothing and tell nobody.
 """
 
 import asyncio

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import structlog
 
+from outlast.clock import monotonic
 from outlast.engines.task_runs import NotNow, Permit, TaskRuns
 from outlast.errors import StoreUnavailable
 from outlast.ids import TurnId, WorkerId, is_task
@@ -47,6 +48,7 @@ class Engine(Protocol):
 
 _CLAIMS_FIRST_SECONDS = 0.5
 """So long at most a turn that is claimed waits for others to be."""
+_ARRIVAL_SECONDS = 0.005
 
 
 def _permitted(unit: Unit, worker_id: WorkerId) -> None:
@@ -158,6 +160,7 @@ class Worker:
     async def close(self, drain_seconds: float) -> None:
         """Let turns reach a boundary and hand them over; then cancel what still runs and hand that over too."""
         self.leave()
+        await self._let_arrive(drain_seconds)
         await self._wait(drain_seconds)
         for attempt in self._attempts.values():
             attempt.cancel(Cause.SHUTDOWN)
@@ -167,6 +170,12 @@ class Worker:
             await asyncio.wait(leaving)
         await self.workshop.calls.parked.close(drain_seconds)
         await self._wait(None)
+
+    async def _let_arrive(self, seconds: float) -> None:
+        """A commit that is under way may claim something: it is given back, for who finds it later sees it running."""
+        end = monotonic() + seconds
+        while (self._expected or self.tasks.is_expecting) and monotonic() < end:  # noqa: ASYNC110 - of any transaction
+            await asyncio.sleep(_ARRIVAL_SECONDS)
 
     async def _wait(self, seconds: float | None) -> None:
         while running := {*self._running.values(), *self.tasks.running}:

@@ -53,6 +53,10 @@ class TaskRuns:
         return len(self._running) + len(self._expected)
 
     @property
+    def is_expecting(self) -> bool:
+        return bool(self._expected)
+
+    @property
     def running(self) -> Sequence[asyncio.Task[None]]:
         return list(self._running.values())
 

@@ -19,6 +19,7 @@ _MOST = 64
 _TRIES = 10
 """How often one may be left out before it is served alone: what it needs is mostly held by another group."""
 _PAUSE_SECONDS = 0.005
+"""In which the other group commits, and more come to join the next one."""
 
 
 class Alone(Enum):
@@ -67,22 +68,23 @@ class Together(Generic[ItemT, AnswerT]):
         try:
             while self._waiting:
                 some, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
-                left = await self._serve_some(some)
-                if left:
-                    self._keep(left)
+                if self._keep(await self._serve_some(some)):
                     await asyncio.sleep(_PAUSE_SECONDS)
         finally:
             self._serving = None
 
-    def _keep(self, left: Sequence[_Asked[ItemT, AnswerT]]) -> None:
+    def _keep(self, left: Sequence[_Asked[ItemT, AnswerT]]) -> bool:
+        """True: some of them wait for the next group."""
         for each in left:
             each.tries += 1
-        self._waiting[:0] = [each for each in left if each.tries < _TRIES]
+        kept = [each for each in left if each.tries < _TRIES]
+        self._waiting[:0] = kept
         for each in left:
             if each.tries >= _TRIES:
                 alone = asyncio.create_task(self._serve_alone(each), name=f"alone: {self._name}", context=Context())
                 self._alone.add(alone)
                 alone.add_done_callback(self._alone.discard)
+        return bool(kept)
 
     async def _serve_alone(self, asked: _Asked[ItemT, AnswerT]) -> None:
         left = await self._serve_some([asked])
