@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelMessage
 from outlast import Outlast, hints
 from outlast.engines import engine
 from outlast.events.types import EventType
-from outlast.ids import TaskId, TurnId
+from outlast.ids import TurnId
 from outlast.store import tables, turns
 from outlast.store.outbox import Work
 from outlast.store.tasks import TaskState
@@ -411,9 +411,9 @@ async def test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it
         due.set()
         return begin(self, work, **options)
 
-    async def takes(self: engine.Worker, id: TurnId | TaskId) -> None:
+    async def takes(self: engine.Worker, turn_id: TurnId) -> None:
         due.set()
-        await take(self, id)
+        await take(self, turn_id)
 
     both = [call("survey", call_id="c1"), call("slow", call_id="c2")]
     options: dict[str, Any] = {"budget": BUDGET, "wake_company": timedelta(seconds=0.2)}
