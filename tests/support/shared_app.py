@@ -73,6 +73,13 @@ async def block(seconds: float) -> str:
     return "blocked"
 
 
+async def stamp(name: str) -> str:
+    """Leaves its name, and takes a moment."""
+    effect(name)
+    await asyncio.sleep(0.01)
+    return name
+
+
 async def glance(at: int) -> str:
     return f"{at} metres"
 
@@ -111,6 +118,7 @@ def make(database: str, **settings: Any) -> Outlast[Any, Any]:
         Tool(probe, metadata=hints(budget=0.1, read_only=True)),
         Tool(block, metadata=hints(budget=None)),
         Tool(dig),
+        Tool(stamp),
         Tool(glance, metadata=hints(read_only=True)),
     ]
     chosen: dict[str, Any] = {

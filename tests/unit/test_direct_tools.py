@@ -1,0 +1,146 @@
+"""Which tools may be called without a run of their agent: those around which the agent puts nothing."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, FunctionToolset, InstrumentationSettings, RunContext, Tool, ToolDefinition
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.models.instrumented import InstrumentedModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
+
+from outlast.calls.call import RunningCall
+from outlast.calls.direct import DirectTools
+from outlast.ids import SessionId
+from outlast.tools.redact import Secrets
+
+
+async def note(text: str) -> int:
+    return len(text)
+
+
+async def prepared(ctx: RunContext[None], tool: ToolDefinition) -> ToolDefinition | None:
+    return tool
+
+
+class Nowhere:
+    """A channel for calls that say nothing."""
+
+    def progress(self, progress: dict[str, Any]) -> None: ...
+
+    def output(self, text: str) -> None: ...
+
+    def artifact(self, name: str, data: bytes, media_type: str) -> str:
+        return name
+
+
+def running(tool: str = "note") -> RunningCall:
+    return RunningCall(SessionId("ses_1"), None, "call_1", tool, {"text": "a river"}, Secrets(), Nowhere())
+
+
+def is_direct(agent: Agent[Any, Any], tool: str = "note") -> bool:
+    return DirectTools(agent).caller(running(tool)) is not None
+
+
+class Mine(Agent[Any, str]):
+    """What a subclass does around its tools is its own."""
+
+
+def plain(**options: Any) -> Agent[None, str]:
+    return Agent(TestModel(), tools=[note], **options)
+
+
+def listening() -> Agent[None, str]:
+    agent = plain()
+
+    @agent.on_event
+    async def hear(ctx: RunContext[None], event: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+        return
+
+    return agent
+
+
+def traced() -> Agent[None, str]:
+    agent = plain()
+    agent.instrument = True
+    return agent
+
+
+def with_a_toolset_made_later() -> Agent[None, str]:
+    agent = plain()
+
+    @agent.toolset
+    def more(ctx: RunContext[None]) -> AbstractToolset[None]:  # pyright: ignore[reportUnusedFunction]
+        return FunctionToolset()
+
+    return agent
+
+
+PLAIN: dict[str, Callable[[], Agent[Any, Any]]] = {
+    "tools": plain,
+    "instructions": lambda: plain(instructions="Be brief.", system_prompt="You are a clerk.", retries=3, name="clerk"),
+    "toolsets of functions": lambda: Agent(TestModel(), toolsets=[FunctionToolset([note]), FunctionToolset()]),
+    "output": lambda: plain(output_type=[int, str], model_settings={"temperature": 0.1}),
+}
+OTHERS: dict[str, Callable[[], Agent[Any, Any]]] = {
+    "capability": lambda: plain(capabilities=[AbstractCapability[None]()]),
+    "listener": listening,
+    "subclass": lambda: Mine(TestModel(), tools=[note]),
+    "no model": lambda: Agent(tools=[note]),
+    "traced model": lambda: Agent(InstrumentedModel(TestModel(), InstrumentationSettings()), tools=[note]),
+    "traced": traced,
+    "validation context": lambda: plain(validation_context={"unit": "metre"}),
+    "limited": lambda: plain(max_concurrency=1),
+    "wrapped toolset": lambda: Agent(TestModel(), toolsets=[WrapperToolset(FunctionToolset([note]))]),
+    "toolset beside it": lambda: plain(toolsets=[WrapperToolset(FunctionToolset[None]())]),
+    "toolset made later": with_a_toolset_made_later,
+    "prepared": lambda: Agent(TestModel(), tools=[Tool(note, prepare=prepared)]),
+    "with approval": lambda: Agent(TestModel(), tools=[Tool(note, requires_approval=True)]),
+    "found by search": lambda: Agent(TestModel(), tools=[Tool(note, defer_loading=True)]),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_of_a_plain_agent_they_are_called_directly(name: str) -> None:
+    """A1: entered or not, with the same result."""
+    agent = PLAIN[name]()
+    call = DirectTools(agent).caller(running())
+    assert call is not None
+    assert await call(None) == 7
+    async with agent:
+        assert is_direct(agent)
+    assert not is_direct(agent, "unknown")
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_where_an_agent_does_more_a_run_is_made_around_them(name: str) -> None:
+    """A1: what it does must be done."""
+    assert not is_direct(OTHERS[name]())
+
+
+def test_when_all_agents_are_traced_none_is_plain() -> None:
+    agent = plain()
+    Agent.instrument_all()
+    try:
+        assert not is_direct(agent)
+    finally:
+        Agent.instrument_all(False)
+    assert is_direct(agent)
+
+
+async def test_several_calls_of_one_agent_do_not_see_each_other() -> None:
+    """P7: each has a history and a context of its own."""
+    seen: list[RunContext[None]] = []
+
+    async def look(ctx: RunContext[None], text: str) -> int:
+        await asyncio.sleep(0)
+        seen.append(ctx)
+        return len(ctx.messages)
+
+    direct = DirectTools(Agent(TestModel(), tools=[look]))
+    calls = [direct.caller(running("look")) for _ in range(3)]
+    assert await asyncio.gather(*(call(None) for call in calls if call is not None)) == [2, 2, 2]
+    assert len({id(each.messages) for each in seen}) == len({each.run_id for each in seen}) == 3
+    assert {each.tool_call_id for each in seen} == {"call_1"}
