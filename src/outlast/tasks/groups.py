@@ -98,7 +98,7 @@ def claim(
         tell(unit, EventType.TASK_CHANGED, each)
 
     def answer(task_id: TaskId) -> Claimed | Alone | None:
-        task = claimed.get(task_id)
+        task = claimed.pop(task_id, None)  # whoever asks for it a second time does not get it
         if task is not None:
             return Claimed(task, service.seconds_left(unit, task))
         is_held = len(task_ids) > 1 and task_id in sessions and not unit.has_locked(sessions[task_id])

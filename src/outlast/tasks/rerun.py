@@ -84,6 +84,7 @@ async def run_again(
         progress_deadline=task.progress_seconds,
         ear=ear,
     )
+    ear.close()
     await asyncio.wait({inner})
 
 
