@@ -1,6 +1,7 @@
 """The mutants, by promise. A change to the code may move what they edit: then they are adapted, never dropped."""
 
 from chaos.mutants.background import OWNED, TOLD_ONCE
+from chaos.mutants.groups import GROUPED
 from chaos.mutants.mutant import Chaos, Edit, Mutant, Test
 
 ACCEPTED_MEANS_KEPT = (
@@ -144,10 +145,10 @@ EVERY_END_IS_TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/store/unit.py",
-                "        if self.committed.rows:\n            self._write",
+                "        if self.committed.rows:\n            self.write",
                 '        self.late = [row for row in self.committed.rows if row[2] == "turn.completed"]\n'
                 "        self.committed.rows = [row for row in self.committed.rows if row not in self.late]\n"
-                "        if self.committed.rows:\n            self._write",
+                "        if self.committed.rows:\n            self.write",
             ),
             Edit(
                 "src/outlast/store/sqlite.py",
@@ -157,7 +158,7 @@ EVERY_END_IS_TOLD_ONCE = (
                 "            if job.unit is not None and job.unit.late:\n"
                 "                with connection.begin():\n"
                 "                    _raw(connection).execute('BEGIN IMMEDIATE')\n"
-                "                    _INSERT_EVENTS.write(connection, job.unit.late)\n",
+                "                    _INSERT_EVENTS.run(connection, job.unit.late)\n",
             ),
             Edit(
                 "src/outlast/store/sqlite.py",
@@ -402,6 +403,7 @@ MUTANTS = (
     *EVERY_END_IS_TOLD_ONCE,
     *TOLD_ONCE,
     *OWNED,
+    *GROUPED,
     *NO_READER_HANGS_AND_NONE_MISSES,
     *ONE_RUNNER,
     *STOPPING_STOPS,

@@ -61,7 +61,9 @@ class Settings(BaseSettings):
     )
     max_turns_per_worker: int = Field(default=64, ge=1, description="Turns one worker runs at once.")
     max_tasks_per_worker: int = Field(
-        default=64, ge=1, description="Background calls that one worker runs again at once, after their worker died."
+        default=64,
+        ge=1,
+        description="Background tasks that one worker claims and runs at once, beside calls that outlive their turn.",
     )
     max_turns_per_owner: int = Field(default=8, ge=1, description="Turns of one owner that run at once.")
     max_queued_turns_per_owner: int = Field(default=100, ge=1, description="Turns of one owner that may wait.")

@@ -42,13 +42,6 @@ async def test_a_statement_says_how_many_rows_it_changed(database: Database) -> 
     assert await database.transaction(twice, name="hold") == [1, 0, 0]
 
 
-async def test_what_is_given_by_position_must_stand_in_the_order_of_the_table(database: Database) -> None:
-    """A statement whose values would get into the wrong columns is refused before it runs."""
-    wrong = Statement(sa.insert(table).inline(), ["owner_id", "id"])
-    with pytest.raises(AssertionError, match="order"):
-        await database.transaction(lambda unit: wrong.write(unit.connection, [("a", "b")]), name="wrong")
-
-
 async def test_a_glance_sees_what_was_committed_before_it(database: Database) -> None:
     """P4: whoever was told to look finds what there is to see, however often he looks."""
     session_id = await new_session(database)

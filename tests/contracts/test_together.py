@@ -11,7 +11,7 @@ from outlast.errors import NotFound, OutlastError, StoreUnavailable
 from outlast.ids import SessionId
 from outlast.store import together
 from outlast.store.database import Database
-from outlast.store.together import ALONE, Alone, Together
+from outlast.store.together import LEFT_OUT, LeftOut, Together
 from outlast.store.unit import Unit
 from tests.support.commits import HeldCommits, let_run
 from tests.support.store import new_session, note, opened, stored_events
@@ -30,7 +30,7 @@ class Notes:
     async def add(self, session_id: SessionId, text: str) -> int:
         return await self._together.ask((session_id, text))
 
-    def _write(self, unit: Unit, items: Sequence[tuple[SessionId, str]]) -> Sequence[int | OutlastError | Alone]:
+    def _write(self, unit: Unit, items: Sequence[tuple[SessionId, str]]) -> Sequence[int | OutlastError | LeftOut]:
         self.groups.append(len(items))
         if len(items) == 1:
             unit.try_lock(items[0][0])
@@ -38,12 +38,14 @@ class Notes:
             unit.lock_free(each for each, _ in items)
         return [self._write_one(unit, *each, is_alone=len(items) == 1) for each in items]
 
-    def _write_one(self, unit: Unit, session_id: SessionId, text: str, *, is_alone: bool) -> int | OutlastError | Alone:
+    def _write_one(
+        self, unit: Unit, session_id: SessionId, text: str, *, is_alone: bool
+    ) -> int | OutlastError | LeftOut:
         if text and text == self._fails:
             raise ValueError(f"nobody may note {text}")
         if unit.has_locked(session_id):
             return unit.append(session_id, [note(text)])
-        return NotFound("There is no such session.") if is_alone else ALONE
+        return NotFound("There is no such session.") if is_alone else LEFT_OUT
 
 
 async def texts(database: Database, session_id: SessionId) -> list[str]:

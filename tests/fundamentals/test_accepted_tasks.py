@@ -2,15 +2,17 @@
 
 import asyncio
 from collections import Counter
-from typing import Any
+from typing import Any, Self
 
 import pytest
-from pydantic_ai import Agent, ModelRetry, RunContext, Tool, ToolReturn
+from pydantic_ai import Agent, FunctionToolset, ModelRetry, RunContext, Tool, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ToolFailed
 
 import outlast as public
 from outlast import Outlast, Session, Task, ids
+from outlast.calls.direct import DirectTools
+from outlast.engines import engine
 from outlast.errors import NotFound
 from outlast.ids import SessionId
 from outlast.store import outputs
@@ -18,6 +20,7 @@ from outlast.store.tasks import NewTask, TaskState, WakePolicy
 from outlast.tasks.intake import TaskIntake
 from outlast.testing import ScriptedModel
 from tests.support.background import wakes_seen
+from tests.support.calls import silent_call
 from tests.support.checkpoint import Checkpoint
 from tests.support.commits import HeldCommits, let_run
 from tests.support.runtime import Runtime, events_of, scripted
@@ -165,6 +168,30 @@ async def test_a_cancel_at_any_moment_arrives(runtime: Runtime) -> None:
         assert set(states) == {TaskState.CANCELED}
 
 
+async def test_a_cancel_before_there_is_a_call_is_heard(runtime: Runtime) -> None:
+    """P6: the task is claimed, and the agent's toolsets are still being opened."""
+    opening = Checkpoint()
+
+    class Slow(FunctionToolset[None]):
+        async def __aenter__(self) -> Self:
+            await opening()
+            return await super().__aenter__()
+
+    async def forever() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    agent = Agent(ScriptedModel(["Done."]), toolsets=[Slow([forever])], name="agent")
+    async with runtime(agent=agent) as outlast, asyncio.timeout(PATIENCE):
+        session = await outlast.sessions.create()
+        task = await TaskIntake(outlast.database).accept(session.id, new("forever"))
+        await opening.reached()
+        asked = await outlast.tasks.cancel(task.id, wait=0)
+        assert (asked.state, asked.cancel_requested_at is not None) == (TaskState.RUNNING, True)
+        opening.open()
+        assert (await ended(outlast, task)).state is TaskState.CANCELED
+
+
 async def test_a_session_that_is_not_there_gets_no_task(runtime: Runtime) -> None:
     """P7: of several who ask at once, only the one that asked for it hears so."""
 
@@ -181,7 +208,9 @@ async def test_a_session_that_is_not_there_gets_no_task(runtime: Runtime) -> Non
         assert len(await outlast.tasks.list()) == 1
 
 
-async def test_one_that_is_claimed_while_the_process_leaves_is_left_to_the_next(embedded: Runtime) -> None:
+async def test_one_that_is_claimed_while_the_process_leaves_is_left_to_the_next(
+    embedded: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """P2: it never began, so nobody says of it that it may have taken effect."""
     begun: list[str] = []
     here = Checkpoint()
@@ -201,11 +230,18 @@ async def test_one_that_is_claimed_while_the_process_leaves_is_left_to_the_next(
         commits.hold("task.accept")
         accepting = asyncio.create_task(TaskIntake(first.database).accept(session.id, new("pay")))
         await commits.reached("task.accept")
-        asyncio.get_running_loop().call_later(0.02, commits.release, "task.accept")
+        leave = engine.Worker.leave
+
+        def leaves(self: engine.Worker) -> None:
+            leave(self)
+            commits.release("task.accept")
+
+        monkeypatch.setattr(engine.Worker, "leave", leaves)
     task = await accepting
     here.open()
     async with embedded(tools=[tool("second")]) as second:
-        assert (await ended(second, task)).result == "paid"
+        found = await ended(second, task)
+        assert (found.result, found.attempt) == ("paid", 1)
     assert begun == ["second"]
 
 
@@ -289,7 +325,9 @@ async def test_a_tool_without_a_run_around_it_ends_as_it_does_in_one(runtime: Ru
             opened.append("closed")
 
     for is_plain in (True, False):
-        async with runtime(agent=agent(is_plain=is_plain), deps=Open) as outlast:
+        made = agent(is_plain=is_plain)
+        assert (DirectTools(made).caller(silent_call("text")) is not None) is is_plain
+        async with runtime(agent=made, deps=Open) as outlast:
             session = await outlast.sessions.create()
             intake = TaskIntake(outlast.database)
             ends: list[Any] = []

@@ -11,10 +11,8 @@ from pydantic_ai.models.instrumented import InstrumentedModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
-from outlast.calls.call import RunningCall
 from outlast.calls.direct import DirectTools
-from outlast.ids import SessionId
-from outlast.tools.redact import Secrets
+from tests.support.calls import silent_call
 
 
 async def note(text: str) -> int:
@@ -25,23 +23,8 @@ async def prepared(ctx: RunContext[None], tool: ToolDefinition) -> ToolDefinitio
     return tool
 
 
-class Nowhere:
-    """A channel for calls that say nothing."""
-
-    def progress(self, progress: dict[str, Any]) -> None: ...
-
-    def output(self, text: str) -> None: ...
-
-    def artifact(self, name: str, data: bytes, media_type: str) -> str:
-        return name
-
-
-def running(tool: str = "note") -> RunningCall:
-    return RunningCall(SessionId("ses_1"), None, "call_1", tool, {"text": "a river"}, Secrets(), Nowhere())
-
-
 def is_direct(agent: Agent[Any, Any], tool: str = "note") -> bool:
-    return DirectTools(agent).caller(running(tool)) is not None
+    return DirectTools(agent).caller(silent_call(tool)) is not None
 
 
 class Mine(Agent[Any, str]):
@@ -106,7 +89,7 @@ OTHERS: dict[str, Callable[[], Agent[Any, Any]]] = {
 async def test_of_a_plain_agent_they_are_called_directly(name: str) -> None:
     """A1: entered or not, with the same result."""
     agent = PLAIN[name]()
-    call = DirectTools(agent).caller(running())
+    call = DirectTools(agent).caller(silent_call())
     assert call is not None
     assert await call(None) == 7
     async with agent:
@@ -140,7 +123,7 @@ async def test_several_calls_of_one_agent_do_not_see_each_other() -> None:
         return len(ctx.messages)
 
     direct = DirectTools(Agent(TestModel(), tools=[look]))
-    calls = [direct.caller(running("look")) for _ in range(3)]
+    calls = [direct.caller(silent_call("look")) for _ in range(3)]
     assert await asyncio.gather(*(call(None) for call in calls if call is not None)) == [2, 2, 2]
     assert len({id(each.messages) for each in seen}) == len({each.run_id for each in seen}) == 3
     assert {each.tool_call_id for each in seen} == {"call_1"}

@@ -20,7 +20,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from outlast.calls.call import RunningCall
 
-_FREE = frozenset(
+_WITHOUT_EFFECT = frozenset(
     {
         *("_model", "_name", "_description", "_deps_type", "model_settings", "end_strategy"),
         *("_instructions", "_system_prompts", "_system_prompt_functions", "_system_prompt_dynamic_functions"),
@@ -36,7 +36,7 @@ _FREE = frozenset(
         ),
     }
 )
-"""What an agent may have of its own and still be plain: it is not asked when a tool is called, or asked for here."""
+"""Attributes of an agent that change nothing about a call of its tools, or that are used here as a run would."""
 
 
 def history_of(running: RunningCall) -> tuple[ToolCallPart, list[ModelMessage]]:
@@ -45,8 +45,8 @@ def history_of(running: RunningCall) -> tuple[ToolCallPart, list[ModelMessage]]:
     return call, [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
 
 
-def not_there(tool: str) -> ToolFailed:
-    return ToolFailed(f"The tool {tool!r} cannot be run again: it is not there, or its arguments do not fit.")
+def cannot_be_run(tool: str) -> ToolFailed:
+    return ToolFailed(f"The tool {tool!r} cannot be run: it is not there, or its arguments do not fit.")
 
 
 class DirectTools:
@@ -60,8 +60,9 @@ class DirectTools:
         """Calls the tool, given its dependencies. None: this one needs a run of the agent around it."""
         for toolset in self._toolsets:
             tool = toolset.tools.get(running.tool)
-            if tool is not None and tool.prepare is None and tool.tool_def.kind == "function":
-                return None if tool.tool_def.defer_loading else self._caller(running, toolset)
+            if tool is not None:
+                is_plain = tool.prepare is None and tool.tool_def.kind == "function" and not tool.tool_def.defer_loading
+                return self._caller(running, toolset) if is_plain else None
         return None
 
     def _caller(self, running: RunningCall, toolset: FunctionToolset[Any]) -> Callable[[Any], Awaitable[Any]]:
@@ -81,7 +82,7 @@ class DirectTools:
             manager = ToolManager[Any](toolset, ctx=context, tools={running.tool: tool})
             validated = await manager.validate_tool_call(call)
             if not validated.args_valid:
-                raise not_there(running.tool)
+                raise cannot_be_run(running.tool)
             await running.ask()
             return await manager.execute_tool_call(validated)
 
@@ -102,11 +103,12 @@ def _is_plain(agent: Agent[Any, Any]) -> bool:
     model = agent.model
     if type(agent) is not Agent or not isinstance(model, Model) or isinstance(model, InstrumentedModel):
         return False
-    if vars(Agent).get("_instrument_default") is not False:
+    if vars(Agent).get("_instrument_default") is not False:  # `Agent.instrument_all()` traces every agent
         return False
     own, bare = vars(agent), vars(_bare())
+    # What `override()` sets is in context variables, and a task has a context of its own.
     return all(
-        name in _FREE or isinstance(value, ContextVar) or (name in bare and value == bare[name])
+        name in _WITHOUT_EFFECT or isinstance(value, ContextVar) or (name in bare and value == bare[name])
         for name, value in own.items()
     )
 

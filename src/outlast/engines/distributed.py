@@ -10,7 +10,6 @@ from outlast.engines.engine import Places, Worker
 from outlast.engines.presence import Presence
 from outlast.engines.sweep import Sweep
 from outlast.engines.taker import JobTaker, Later
-from outlast.engines.task_runs import NotNow
 from outlast.errors import StoreUnavailable
 from outlast.events.signals import task_topic
 from outlast.ids import TaskId, TurnId, WorkerId, is_task
@@ -21,6 +20,7 @@ from outlast.store import jobs, workers
 from outlast.store.outbox import Outbox, Work
 from outlast.store.postgres import PostgresDatabase
 from outlast.store.unit import Unit
+from outlast.tasks.groups import NotNow
 
 log = structlog.get_logger("outlast.engine")
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import structlog
 
 from outlast.clock import monotonic
-from outlast.engines.task_runs import NotNow, Permit, TaskRuns
+from outlast.engines.task_runs import TaskRuns
 from outlast.errors import StoreUnavailable
 from outlast.ids import TurnId, WorkerId, is_task
 from outlast.sessions import turn
@@ -21,6 +21,7 @@ from outlast.store import events
 from outlast.store.database import persistently
 from outlast.store.outbox import Work
 from outlast.store.unit import Unit
+from outlast.tasks.groups import NotNow, Permit
 from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
@@ -30,7 +31,7 @@ class Engine(Protocol):
     """Starts attempts. Work is enqueued in the transaction of the state it belongs to."""
 
     def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
-        """Inside the transaction that makes a turn: this worker's name, if it claims the turn with that commit."""
+        """Inside the transaction that makes a turn or a task: this worker's name, if it claims it with that commit."""
         ...
 
     def drop(self, work: Sequence[Work]) -> None:
@@ -49,6 +50,7 @@ class Engine(Protocol):
 _CLAIMS_FIRST_SECONDS = 0.5
 """So long at most a turn that is claimed waits for others to be."""
 _ARRIVAL_SECONDS = 0.005
+"""How often to look whether they have come: any transaction may bring them."""
 
 
 def _permitted(unit: Unit, worker_id: WorkerId) -> None:
@@ -57,14 +59,14 @@ def _permitted(unit: Unit, worker_id: WorkerId) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """How many turns a worker runs at once, and how many tasks again."""
+    """How many turns and how many tasks a worker runs at once."""
 
     turns: int
     tasks: int
 
 
 class Worker:
-    """Claims turns and runs their attempts in this process. Every attempt is owned here."""
+    """Claims turns and runs their attempts in this process; `tasks` does so for tasks. Every attempt is owned here."""
 
     def __init__(self, workshop: Workshop) -> None:
         self.workshop = workshop
@@ -160,8 +162,9 @@ class Worker:
     async def close(self, drain_seconds: float) -> None:
         """Let turns reach a boundary and hand them over; then cancel what still runs and hand that over too."""
         self.leave()
-        await self._let_arrive(drain_seconds)
-        await self._wait(drain_seconds)
+        until = monotonic() + drain_seconds
+        await self._let_arrive(until)
+        await self._wait(max(0.0, until - monotonic()))
         for attempt in self._attempts.values():
             attempt.cancel(Cause.SHUTDOWN)
         # First the turns: calls that do not confirm their cancel are left to `parked`.
@@ -171,10 +174,9 @@ class Worker:
         await self.workshop.calls.parked.close(drain_seconds)
         await self._wait(None)
 
-    async def _let_arrive(self, seconds: float) -> None:
-        """A commit that is under way may claim something: it is given back, for who finds it later sees it running."""
-        end = monotonic() + seconds
-        while (self._expected or self.tasks.is_expecting) and monotonic() < end:  # noqa: ASYNC110 - of any transaction
+    async def _let_arrive(self, until: float) -> None:
+        """Wait for commits that are under way: what they claim is given back, or who finds it thinks it had begun."""
+        while (self._expected or self.tasks.is_expecting) and monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(_ARRIVAL_SECONDS)
 
     async def _wait(self, seconds: float | None) -> None:

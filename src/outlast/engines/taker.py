@@ -20,7 +20,8 @@ from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
 
-_BATCH = 32
+_FEW, _MANY = 10, 32
+"""How many are taken at once: of turns few, for other workers may be free; many where only tasks have come of late."""
 _POLL = timedelta(seconds=1)
 _NEAR = timedelta(milliseconds=50)
 """How often to look for room."""
@@ -44,6 +45,7 @@ class _Manager(QueueManager):
 
     room: Room
     lines: tuple[tuple[QueueEntrypoint, ...], tuple[QueueEntrypoint, ...]]
+    _at_once = _FEW
 
     async def fetch_jobs(
         self, batch_size: int, global_concurrency_limit: int | None, heartbeat_timeout: timedelta
@@ -53,7 +55,7 @@ class _Manager(QueueManager):
             free = self._free()
             if not free:
                 return
-            most = min(batch_size, *free.values())
+            most = min(self._at_once, *free.values())
             found = await self.queries.dequeue(
                 batch_size=most,
                 entrypoints={each: unlimited for line in free for each in line},
@@ -61,6 +63,9 @@ class _Manager(QueueManager):
                 global_concurrency_limit=None,
                 heartbeat_timeout=heartbeat_timeout,
             )
+            if found:
+                turns, _ = self.lines
+                self._at_once = _FEW if any(job.entrypoint in turns for job in found) else _MANY
             for job in found:
                 yield job
             if len(found) < most:
@@ -140,7 +145,7 @@ class JobTaker:
         try:
             await manager.run(
                 dequeue_timeout=_POLL,
-                batch_size=_BATCH,
+                batch_size=_MANY,
                 heartbeat_timeout=_PICKED,
                 shutdown_on_listener_failure=True,
                 log_aggregation_interval=timedelta(0),

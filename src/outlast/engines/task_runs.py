@@ -15,24 +15,16 @@ from outlast.sessions.workshop import Workshop
 from outlast.store.database import persistently
 from outlast.store.outbox import Work
 from outlast.store.tasks import Task
-from outlast.store.together import Alone, Together
+from outlast.store.together import LeftOut, Together
 from outlast.store.unit import Unit
 from outlast.tasks import groups, service
-from outlast.tasks.groups import Claimed
+from outlast.tasks.groups import Claimed, NotNow, Permit
 from outlast.tasks.parked import Ear
-from outlast.tasks.rerun import run_again
+from outlast.tasks.run_task import run_task
 from outlast.tools import outcomes
 from outlast.tools.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")
-
-
-class NotNow(Exception):
-    """This worker cannot claim it in this moment; it is still there to claim."""
-
-
-Permit = Callable[[Unit, WorkerId], None]
-"""Asked in the transaction of every claim; raises `NotNow` if this worker may not claim."""
 
 
 class TaskRuns:
@@ -100,16 +92,20 @@ class TaskRuns:
             self._start(task_id, self._run(claimed, shop, ear))
 
     def _start(self, task_id: TaskId, run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        # In a context of its own: whoever made it may be in the middle of a request, or of another call.
         running = asyncio.create_task(run, name=f"attempt {task_id}", context=Context())
         self._running[task_id] = running
         return running
 
     def _claim(
         self, unit: Unit, task_ids: Sequence[TaskId]
-    ) -> Sequence[tuple[Claimed, Workshop] | OutlastError | Alone | None]:
+    ) -> Sequence[tuple[Claimed, Workshop] | OutlastError | LeftOut | None]:
         shop = self._shop()  # of this try: the worker may have been given another name since the last one
-        found = groups.claim(unit, task_ids, shop.worker_id, permit=self._permit)
-        return [each if each is None or isinstance(each, Alone) else (each, shop) for each in found]
+        try:
+            found = groups.claim(unit, task_ids, shop.worker_id, permit=self._permit)
+        except NotNow as exc:
+            return [exc for _ in task_ids]  # true of all of them: nobody need ask again alone
+        return [each if each is None or isinstance(each, LeftOut) else (each, shop) for each in found]
 
     async def _claim_and_run(self, task_id: TaskId, ear: Ear) -> None:
         try:
@@ -133,9 +129,9 @@ class TaskRuns:
             host = shop.hosts[task.spec["agent"]]
             await host.enter()
             lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
-            await run_again(host, shop.calls, shop.threads, task, lease, deadline_in=claimed.deadline_in, ear=ear)
+            await run_task(host, shop.calls, shop.threads, task, lease, deadline_in=claimed.deadline_in, ear=ear)
         except Exception as exc:
-            log.error("a task could not be run again", task_id=task.id, exception=error_chain(exc))
+            log.error("a task could not be run", task_id=task.id, exception=error_chain(exc))
             failed = outcomes.internal_error(task.tool or task.kind, exc, shop.secrets)
             error = {"kind": "internal_error", "message": str(failed)}
             await shop.calls.parked.refuse(task.id, task.attempt, error)

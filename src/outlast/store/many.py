@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
-from outlast.store.statement import Write
+from outlast.store.statement import Write, change_many
 
 _ARRAYS: dict[type[Any], str] = {
     sa.Text: "text",
@@ -17,7 +16,7 @@ _ARRAYS: dict[type[Any], str] = {
 }
 
 
-class Many:
+class ManyRows:
     """Rows are given in the order of `columns`. PostgreSQL gets an array a column, SQLite one row after the other."""
 
     def __init__(self, table: sa.Table, columns: Sequence[str], *, for_postgresql: str, for_sqlite: str) -> None:
@@ -28,20 +27,19 @@ class Many:
         self._is_insert = for_sqlite.startswith("INSERT")
 
     def later(self, rows: Sequence[Sequence[Any]]) -> Write:
-        """To be run with others, on PostgreSQL."""
+        """To be sent with other writes. PostgreSQL only."""
         columns = tuple(list(column) for column in zip(*rows, strict=True))
         return Write(self._table, self._far, columns, is_insert=self._is_insert)
 
     def run(self, connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """On SQLite."""
-        driver: Any = connection.connection.driver_connection
-        driver.executemany(self._near, rows)
+        """At once. SQLite only."""
+        change_many(connection, self._near, rows)
 
 
-def insert_many(table: sa.Table, columns: Sequence[str]) -> Many:
+def insert_many(table: sa.Table, columns: Sequence[str]) -> ManyRows:
     names = ", ".join(_quoted(each) for each in columns)
     places = ", ".join("?" for _ in columns)
-    return Many(
+    return ManyRows(
         table,
         columns,
         for_postgresql=f"INSERT INTO {table.name} ({names}) SELECT * FROM {{rows}}",
@@ -49,23 +47,12 @@ def insert_many(table: sa.Table, columns: Sequence[str]) -> Many:
     )
 
 
-def keys(name: str) -> sa.Subquery:
-    """The keys in an array, one a row, to join with their table: PostgreSQL then looks each of them up.
-
-    It keeps the plan that it made when the table was still empty. How many rows a limit leaves that is not known
-    then, it takes to be few; of an array it takes to be so many that it would read the whole table, however large.
-    """
-    given = sa.bindparam(name, type_=postgresql.ARRAY(sa.Text))
-    found = sa.func.unnest(given).table_valued("key", name="each_key").render_derived()
-    return sa.select(found.c.key).limit(sa.func.cardinality(given)).subquery("given")
-
-
-def update_many(table: sa.Table, columns: Sequence[str]) -> Many:
-    """The first column is the key of the row; no key comes twice. Its limit is there for what `keys` says."""
+def update_many(table: sa.Table, columns: Sequence[str]) -> ManyRows:
+    """The first column is the key of the row; no key comes twice. Its limit is there for what `given_keys` says."""
     key, *changed = map(_quoted, columns)
     far = ", ".join(f"{each} = given.{each}" for each in changed)
     near = ", ".join(f"{each} = ?{at}" for at, each in enumerate(changed, 2))
-    return Many(
+    return ManyRows(
         table,
         columns,
         for_postgresql=(

@@ -60,7 +60,7 @@ class Outbox(Protocol):
     """Where a unit's work and signals go."""
 
     def claimant(self, unit: "Unit", work: Work) -> WorkerId | None:
-        """Inside the transaction that makes a turn: who claims it as it is made. None: `enqueue` hands it on."""
+        """Inside the transaction that makes a turn or a task: who claims it with that. None: `enqueue` hands it on."""
         ...
 
     def drop(self, unit: "Unit") -> None:

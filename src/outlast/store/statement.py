@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.util import await_only
 
 Row = Mapping[Any, Any]
@@ -77,14 +78,6 @@ class Statement:
         words = self._in_words(connection.dialect)
         return change(connection, words.text, words.bind(values))
 
-    def write(self, connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows, each in the order of `columns`."""
-        text = self._in_words(connection.dialect).text
-        if connection.dialect.name == "sqlite":
-            _driver(connection).executemany(text, rows)
-        else:
-            connection.exec_driver_sql(text, [tuple(row) for row in rows])
-
     def with_values(self, dialect: sa.Dialect, **values: Any) -> Write:
         """To be run later, with others."""
         assert self._table, "only what changes a table can wait"
@@ -98,6 +91,17 @@ class Statement:
         return words
 
 
+def given_keys(name: str) -> sa.Subquery:
+    """Keys that are given as an array, one a row, to join with their table.
+
+    PostgreSQL may keep a plan that it made while the table was empty. It takes an array for many rows, and would read
+    the whole table; a limit that it does not know it takes for few, and looks each key up.
+    """
+    given = sa.bindparam(name, type_=postgresql.ARRAY(sa.Text))
+    found = sa.func.unnest(given).table_valued("key").render_derived()
+    return sa.select(found.c.key).limit(sa.func.cardinality(given)).subquery("given")
+
+
 def change(connection: sa.Connection, text: str, values: tuple[Any, ...]) -> int:
     """Run a text of the driver's own; gives how many rows it changed."""
     driver = _driver(connection)
@@ -107,6 +111,11 @@ def change(connection: sa.Connection, text: str, values: tuple[Any, ...]) -> int
         return connection.exec_driver_sql(text, values).rowcount
     status: str = await_only(driver.execute(text, *values))
     return int(status.rpartition(" ")[2])
+
+
+def change_many(connection: sa.Connection, text: str, rows: Sequence[Sequence[Any]]) -> None:
+    """On SQLite: the same text for each row."""
+    _driver(connection).executemany(text, rows)
 
 
 def _fetch(connection: sa.Connection, text: str, values: tuple[Any, ...]) -> Sequence[Sequence[Any]]:
@@ -130,7 +139,6 @@ def _driver(connection: sa.Connection) -> Any:
 def _compile(construct: Construct, columns: Sequence[str], dialect: sa.Dialect) -> _Words:
     compiled: Any = construct.compile(dialect=dialect, column_keys=list(columns) or None)
     order: tuple[str, ...] = tuple(compiled.positiontup)
-    assert not columns or order == tuple(columns), "what is given by position must stand in that order"
     fixed = {name: compiled.binds[name].value for name in order if not compiled.binds[name].required}
 
     def bind(values: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -7,15 +7,15 @@ import sqlalchemy as sa
 
 from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store import tasks as rows
-from outlast.store.many import keys, update_many
-from outlast.store.statement import Statement
+from outlast.store.many import update_many
+from outlast.store.statement import Statement, given_keys
 from outlast.store.tables import tasks
 from outlast.store.tasks import Task, TaskState
 from outlast.store.unit import Unit
 
-_IDS = keys("ids")
-_FIND = Statement(sa.select(tasks).join(_IDS, tasks.c.id == _IDS.c.key))
-_SESSIONS = Statement(sa.select(tasks.c.id, tasks.c.session_id).join(_IDS, tasks.c.id == _IDS.c.key))
+_IDS = given_keys("ids")
+_FIND = Statement(sa.select(tasks).join(_IDS, tasks.c.id == _IDS.c.key).where(rows.THERE))
+_SESSIONS = Statement(sa.select(tasks.c.id, tasks.c.session_id).join(_IDS, tasks.c.id == _IDS.c.key).where(rows.THERE))
 _CLAIM = update_many(tasks, ("id", "state", "worker_id", "attempt", "started_at"))
 _END = update_many(tasks, ("id", "state", "result", "error", "ended_at"))
 
@@ -44,7 +44,11 @@ def _found(unit: Unit, ids: Sequence[TaskId]) -> list[Task]:
 
 
 def claim(unit: Unit, found: Sequence[Task], worker_id: WorkerId) -> list[Task]:
-    """Queued tasks of locked sessions, each as it is then: one more attempt, and this worker's."""
+    """Queued tasks that were read under their sessions' locks, each as it is then: one more attempt, and this worker's.
+
+    Nobody else moves a task of a locked session, so nothing is compared again.
+    """
+    assert all(TaskState.RUNNING in rows.MOVES[each.state] for each in found)
     claimed = [
         replace(each, state=TaskState.RUNNING, worker_id=worker_id, attempt=each.attempt + 1, started_at=unit.now)
         for each in found
@@ -56,7 +60,7 @@ def claim(unit: Unit, found: Sequence[Task], worker_id: WorkerId) -> list[Task]:
 
 
 def end(unit: Unit, ended: Sequence[Task]) -> None:
-    """Running tasks of locked sessions, given as they are to be."""
+    """Tasks that were read under their sessions' locks and are not over, given as they are to be."""
     if ended:
         unit.write_many(_END, [_ending(each, unit.now_us) for each in ended])
 

@@ -134,6 +134,11 @@ class NewTask:
     ran_for: timedelta = timedelta()
     """How long the work had been running when it became a task."""
 
+    @property
+    def agent(self) -> str:
+        """The one whose tool it runs."""
+        return (self.spec or {}).get("agent", "")
+
 
 def from_row(row: Row) -> Task:
     return Task(
@@ -180,12 +185,13 @@ def encode(value: Any) -> str:
     return to_json(value).decode()
 
 
-_THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
+THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
 """A task of a session that is being deleted is no longer there."""
-_GET = Statement(sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), _THERE))
+_GET = Statement(sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), THERE))
 _UNKNOWN: Mapping[str, Any] = dict.fromkeys(("result", "error", "late_outcome", "ended_at"))
 """Columns that a task gets when it ends."""
-_INSERT = insert_many(tasks, [column.name for column in tasks.c if column.name not in _UNKNOWN])
+_MADE = [column.name for column in tasks.c if column.name not in _UNKNOWN]
+_INSERT = insert_many(tasks, _MADE)
 _OPEN = (tasks.c.session_id == sa.bindparam("session"), tasks.c.ended_at.is_(None))
 
 
@@ -217,7 +223,7 @@ def page(
     limit: int = 100,
 ) -> list[Task]:
     """Newest first; `before` is the id of the last one already seen."""
-    query = sa.select(tasks).where(_THERE)
+    query = sa.select(tasks).where(THERE)
     if owner_id is not None:
         query = query.where(tasks.c.owner_id == owner_id)
     if session_id is not None:
@@ -253,20 +259,20 @@ def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) 
     return connection.execute(query, {"session": session_id}).scalar_one()
 
 
-def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId | None) -> Task:
-    """A task that this worker runs as its first attempt. None: it waits for one."""
+def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId) -> Task:
+    """A task that this worker runs as its first attempt."""
     (task,) = insert_all(unit, [(session, new, worker_id)])
     return task
 
 
 def insert_all(unit: Unit, made: Sequence[tuple[LockedSession, NewTask, WorkerId | None]]) -> list[Task]:
+    """Tasks of locked sessions, each run by its worker as the first attempt, or waiting for one if that is None."""
     values = [_values(unit, *each) for each in made]
-    unit.write_many(_INSERT, [tuple(each.values()) for each in values])
+    unit.write_many(_INSERT, [[each[name] for name in _MADE] for each in values])
     return [from_row({**each, **_UNKNOWN}) for each in values]
 
 
 def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerId | None) -> dict[str, Any]:
-    """In the order of the columns."""
     is_run = worker_id is not None
     return {
         "id": new.id,
@@ -336,7 +342,7 @@ def _move(names: tuple[str, ...]) -> Statement:
 def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
     rows = connection.execute(
         sa.select(tasks).where(
-            tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), tasks.c.worker_id != alive, _THERE
+            tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), tasks.c.worker_id != alive, THERE
         )
     )
     return [from_row(row) for row in rows.mappings()]
@@ -348,7 +354,7 @@ _SOME = 100
 
 def overdue(unit: Unit) -> list[TaskId]:
     """Those that wait for a worker past their deadline."""
-    found = sa.select(tasks.c.id).where(*_QUEUED, tasks.c.deadline_at <= unit.now_us, _THERE)
+    found = sa.select(tasks.c.id).where(*_QUEUED, tasks.c.deadline_at <= unit.now_us, THERE)
     return [TaskId(each) for each in unit.connection.execute(found.limit(_SOME)).scalars()]
 
 
@@ -372,7 +378,7 @@ _COUNT_WAITING = (
 
 def queued(connection: sa.Connection) -> list[Task]:
     """In the order in which they were made."""
-    rows = connection.execute(sa.select(tasks).where(*_QUEUED, _THERE).order_by(tasks.c.created_at, tasks.c.id))
+    rows = connection.execute(sa.select(tasks).where(*_QUEUED, THERE).order_by(tasks.c.created_at, tasks.c.id))
     return [from_row(row) for row in rows.mappings()]
 
 

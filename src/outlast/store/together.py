@@ -22,14 +22,14 @@ _PAUSE_SECONDS = 0.005
 """In which the other group commits, and more come to join the next one."""
 
 
-class Alone(Enum):
-    """The answer for one that cannot be served with the others: what it needs is held by somebody else."""
+class LeftOut(Enum):
+    """The answer for one that this group cannot serve: it joins the next ones, and is served alone after some."""
 
-    ALONE = "alone"
+    LEFT_OUT = "left out"
 
 
-ALONE = Alone.ALONE
-Change = Callable[[Unit, Sequence[ItemT]], Sequence[AnswerT | OutlastError | Alone]]
+LEFT_OUT = LeftOut.LEFT_OUT
+Change = Callable[[Unit, Sequence[ItemT]], Sequence[AnswerT | OutlastError | LeftOut]]
 """Gives an answer for each, in their order. With one item it waits for what it needs, with many for nothing."""
 
 
@@ -105,7 +105,7 @@ class Together(Generic[ItemT, AnswerT]):
             return some
         left: list[_Asked[ItemT, AnswerT]] = []
         for each, answer in zip(some, answers, strict=True):
-            if isinstance(answer, Alone):
+            if isinstance(answer, LeftOut):
                 left.append(each)
             elif isinstance(answer, OutlastError):
                 each.answer.set_exception(answer)

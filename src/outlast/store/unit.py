@@ -21,9 +21,9 @@ from outlast.events.types import FED
 from outlast.ids import SessionId, WorkerId
 from outlast.store import tables
 from outlast.store.batch import Batch
-from outlast.store.many import Many, insert_many, keys, update_many
+from outlast.store.many import ManyRows, insert_many, update_many
 from outlast.store.outbox import Committed, Outbox, SilentOutbox, Work
-from outlast.store.statement import Row, Statement, Write
+from outlast.store.statement import Row, Statement, Write, given_keys
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Unit:
         self._batch = Batch()
         self.committed = Committed()
         self.expected: list[Work] = []
-        """Turns that were to be claimed as they are made."""
+        """What was to be claimed as it is made."""
         self._locked: dict[SessionId, LockedSession] = {}
         self._locked_owners: set[tuple[str, OwnerLock]] = set()
         self._fed: list[tuple[Any, ...]] = []
@@ -145,7 +145,7 @@ class Unit:
         else:
             statement.run(self._connection, **values)
 
-    def write_many(self, many: Many, rows: Sequence[Sequence[Any]]) -> None:
+    def write_many(self, many: ManyRows, rows: Sequence[Sequence[Any]]) -> None:
         """The same for many rows."""
         if self._is_far:
             self._write_later(many.later(rows))
@@ -246,7 +246,7 @@ class Unit:
         return _WITNESS.first(connection, session_id=session_id, number=number, at=at) is not None
 
     def claimant(self, work: Work) -> WorkerId | None:
-        """The worker that claims a turn as it is made: one commit does both."""
+        """The worker that claims a turn or a task as it is made: one commit does both."""
         self.expected.append(work)
         return self._outbox.claimant(self, work)
 
@@ -315,7 +315,7 @@ _BY_ID = (
     .where(tables.sessions.c.id == sa.bindparam("id"), tables.sessions.c.deleted_at.is_(None))
     .with_for_update()
 )
-_IDS = keys("ids")
+_IDS = given_keys("ids")
 _FREE = (
     sa.select(tables.sessions)
     .join(_IDS, tables.sessions.c.id == _IDS.c.key)
@@ -361,5 +361,5 @@ def _lock_free(*, is_first: bool) -> Statement:
 
 
 @cache
-def _update_sessions(names: tuple[str, ...]) -> Many:
+def _update_sessions(names: tuple[str, ...]) -> ManyRows:
     return update_many(tables.sessions, ("id", *names))

@@ -1,7 +1,7 @@
 """The moves of many tasks at once: accepted, claimed and ended, each group in one transaction.
 
-Each is what `service` does for one. Groups wait for nobody: a session that somebody else holds is left out, and
-what is to be done there is done alone.
+Each is what `service` does for one. Groups wait for nobody: what needs a session that somebody else holds, or more
+than a group does, is left out and asked for again (`store/together.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ from outlast.sessions.inbox import Limits
 from outlast.store import pauses, task_groups, tasks
 from outlast.store.outbox import Work
 from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
-from outlast.store.together import ALONE, Alone
+from outlast.store.together import LEFT_OUT, LeftOut
 from outlast.store.turns import Disposition
-from outlast.store.unit import Unit
+from outlast.store.unit import LockedSession, Unit
 from outlast.tasks import service
 from outlast.tasks.service import tell
 
@@ -42,6 +42,16 @@ class Ending:
     error: dict[str, Any] | None = None
 
 
+Permit = Callable[[Unit, WorkerId], None]
+"""Asked in the transaction of every claim; raises `NotNow` if this worker may not claim."""
+
+
+class NotNow(OutlastError):
+    """This worker cannot claim it in this moment; it is still there to claim."""
+
+    code = "not_now"
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """A task that this worker runs from now on, with the seconds left to its deadline."""
@@ -50,21 +60,20 @@ class Claimed:
     deadline_in: float | None
 
 
-def accept(unit: Unit, wanted: Sequence[Wanted]) -> Sequence[Task | OutlastError | Alone]:
+def accept(unit: Unit, wanted: Sequence[Wanted]) -> Sequence[Task | OutlastError | LeftOut]:
     """Tasks that begin in the process that makes them, if it has room, or wait for a worker."""
     if len(wanted) == 1:
         unit.try_lock(wanted[0].session_id)
     else:
         unit.lock_free(each.session_id for each in wanted)
     behind: dict[str, int] = {}
-    made: list[tuple[Any, NewTask, WorkerId | None]] = []
+    made: list[tuple[LockedSession, NewTask, WorkerId | None]] = []
     work: list[Work] = []
     for each in wanted:
         if unit.has_locked(each.session_id):
             session = unit.lock(each.session_id)
             owner_id = session.owner_id
-            agent = (each.new.spec or {}).get("agent", session.agent)
-            start = Work(each.new.id, owner_id, agent)
+            start = Work(each.new.id, owner_id, each.new.agent)
             worker_id = unit.claimant(start)
             if worker_id is None:
                 if owner_id not in behind:
@@ -79,13 +88,13 @@ def accept(unit: Unit, wanted: Sequence[Wanted]) -> Sequence[Task | OutlastError
         tell(unit, EventType.TASK_CREATED, task)
         start.claim = None if task.worker_id is None else Claimed(task, service.seconds_left(unit, task))
         unit.submit(start)
-    missed = ALONE if len(wanted) > 1 else NotFound("There is no such session.", id=wanted[0].session_id)
+    missed = LEFT_OUT if len(wanted) > 1 else NotFound("There is no such session.", id=wanted[0].session_id)
     return [inserted.get(each.new.id, missed) for each in wanted]
 
 
 def claim(
-    unit: Unit, task_ids: Sequence[TaskId], worker_id: WorkerId, *, permit: Callable[[Unit, WorkerId], None]
-) -> Sequence[Claimed | Alone | None]:
+    unit: Unit, task_ids: Sequence[TaskId], worker_id: WorkerId, *, permit: Permit
+) -> Sequence[Claimed | LeftOut | None]:
     """Take queued tasks for another attempt each. None: it is no longer there."""
     permit(unit, worker_id)
     if unit.once(pauses.find) is not None:
@@ -97,34 +106,30 @@ def claim(
     for each in claimed.values():
         tell(unit, EventType.TASK_CHANGED, each)
 
-    def answer(task_id: TaskId) -> Claimed | Alone | None:
+    def answer(task_id: TaskId) -> Claimed | LeftOut | None:
         task = claimed.pop(task_id, None)  # whoever asks for it a second time does not get it
         if task is not None:
             return Claimed(task, service.seconds_left(unit, task))
         is_held = len(task_ids) > 1 and task_id in sessions and not unit.has_locked(sessions[task_id])
-        return ALONE if is_held else None
+        return LEFT_OUT if is_held else None
 
     return [answer(each) for each in task_ids]
 
 
-def end(unit: Unit, endings: Sequence[Ending], *, limits: Limits) -> Sequence[Disposition | Alone]:
+def end(unit: Unit, endings: Sequence[Ending], *, limits: Limits) -> Sequence[Disposition | LeftOut]:
     """The first end wins, as in `service.end`. In a group only what wakes nobody, and each task once."""
     if len(endings) == 1:
         return [_end_alone(unit, endings[0], limits)]
     found = task_groups.lock(unit, {each.task_id: each.session_id for each in endings})
     ended: dict[TaskId, Task] = {}
-    answers: list[Disposition | Alone] = []
+    answers: list[Disposition | LeftOut] = []
     for each in endings:
         task = found.get(each.task_id)
-        is_plain = (
-            task is not None
-            and task.is_run_by(each.attempt)
-            and task.wake is WakePolicy.SILENT
-            and task.id not in ended
-        )
-        if task is not None and is_plain:
-            ended[task.id] = replace(task, state=each.state, result=each.result, error=each.error, ended_at=unit.now)
-        answers.append(Disposition.MOVED if is_plain else ALONE)
+        if task is None or task.id in ended or not task.is_run_by(each.attempt) or task.wake is not WakePolicy.SILENT:
+            answers.append(LEFT_OUT)
+            continue
+        ended[task.id] = replace(task, state=each.state, result=each.result, error=each.error, ended_at=unit.now)
+        answers.append(Disposition.MOVED)
     task_groups.end(unit, list(ended.values()))
     for task in ended.values():
         tell(unit, EventType.TASK_ENDED, task)

@@ -9,7 +9,10 @@ from outlast.tasks.groups import Wanted
 
 
 class TaskIntake:
-    """One per process. Who asks at once shares a commit; accepted means kept."""
+    """Whoever asks at once shares a commit; accepted means kept.
+
+    Make one for each process: only those who share it share commits. Agents and clients cannot reach it yet.
+    """
 
     def __init__(self, database: Database) -> None:
         self._accepting: Together[Wanted, Task] = Together(database, groups.accept, name="task.accept")

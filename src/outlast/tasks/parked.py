@@ -41,8 +41,8 @@ class Owned:
     task_id: TaskId | None
     attempt: int = 1
     when_over: Callable[[], Awaitable[None]] | None = None
-    wakes: bool = True
-    """Its end is told to its session. One that tells nobody may be recorded together with others."""
+    is_silent: bool = False
+    """Its end wakes nobody, so it may be recorded together with others."""
     is_canceled: bool = False
     is_left: bool = False
     """Cancelled because this process is leaving or was taken for dead: another one tells what became of it."""
@@ -290,7 +290,7 @@ class ParkedCalls:
             log.info("a call that nobody waits for ended", tool=call.tool, call_id=call.call_id, state=state.value)
             return
         result = None if viewed is None else viewed.value
-        if not owned.wakes and not said and (viewed is None or viewed.file is None):
+        if owned.is_silent and not said and (viewed is None or viewed.file is None):
             ending = Ending(call.session_id, task_id, owned.attempt, state, result, error)
             await self._persist(lambda: self._ends.ask(ending))
             return

@@ -1,4 +1,4 @@
-"""The moves of a task as transactions: parked, ended, cancelled, orphaned, settled.
+"""The moves of one task as transactions: parked, ended, cancelled, orphaned, given back, settled. `groups` has many.
 
 State change, event and wake commit together: every end is told once.
 """
@@ -131,20 +131,20 @@ def orphaned(unit: Unit, task: Task, *, limits: Limits) -> None:
     elif task.attempt >= MAX_ATTEMPTS:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=CRASH_LOOP, limits=limits)
     else:
-        _requeue(unit, task)
+        _requeue(unit, task, attempt=task.attempt)
 
 
 def give_back(unit: Unit, task_id: TaskId, *, attempt: int) -> None:
-    """It was claimed and not begun: for another attempt, here or elsewhere."""
+    """It was claimed and not begun: whoever claims it next makes the attempt that this was to be."""
     task = _locked(unit, task_id)
     if task is not None and task.is_run_by(attempt):
-        _requeue(unit, task)
+        _requeue(unit, task, attempt=attempt - 1)
 
 
-def _requeue(unit: Unit, task: Task) -> None:
+def _requeue(unit: Unit, task: Task, *, attempt: int) -> None:
     unit.lock(task.session_id)
     behind = tasks.waiting_count(unit.connection, task.owner_id)
-    if tasks.move(unit, task, TaskState.QUEUED, worker_id=None) is Disposition.MOVED:
+    if tasks.move(unit, task, TaskState.QUEUED, worker_id=None, attempt=attempt) is Disposition.MOVED:
         tell(unit, EventType.TASK_CHANGED, _again(unit, task.id))
         unit.submit(work_of(task, behind=behind))
 

@@ -1,4 +1,4 @@
-"""Running one tool again after its worker died: same task, same call, no model."""
+"""Running the tool of a claimed task, for the first time or after its worker died: no turn, no model."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
-from outlast.calls.direct import history_of, not_there
+from outlast.calls.direct import cannot_be_run, history_of
 from outlast.calls.hook import start
 from outlast.calls.run_tasks import RunTasks
 from outlast.errors import AttemptLost
@@ -53,7 +53,7 @@ class _Capture(RunTasks):
         return "(done)"
 
 
-async def run_again(
+async def run_task(
     host: AgentHost,
     shop: CallShop,
     threads: CallThreads,
@@ -68,7 +68,7 @@ async def run_again(
     call = host.direct.caller(running)
     if call is None:
         run = _run(host.agent, threads, running, lease)
-        inner = asyncio.create_task(run, name=f"run again {running.tool} {task.id}")
+        inner = asyncio.create_task(run, name=f"run {running.tool} {task.id}")
     else:
         inner = start(running, partial(_call, call, threads, lease), None)
     shop.parked.own(
@@ -78,7 +78,7 @@ async def run_again(
             task.id,
             attempt=task.attempt,
             when_over=lease.leave,
-            wakes=task.wake is not WakePolicy.SILENT,
+            is_silent=task.wake is WakePolicy.SILENT,
         ),
         deadline_in=deadline_in,
         progress_deadline=task.progress_seconds,
@@ -142,7 +142,7 @@ async def _run(agent: Agent[Any, Any], threads: CallThreads, running: RunningCal
     finally:
         await capture.end_tasks()
     if capture.inner is None:
-        raise not_there(running.tool)
+        raise cannot_be_run(running.tool)
     if running.is_lost:
         raise AttemptLost("The call was given to another worker.")
     return capture.inner.result()
