@@ -172,7 +172,7 @@ async def test_a_cancel_before_there_is_a_call_is_heard(runtime: Runtime) -> Non
     """P6: the task is claimed, and the agent's toolsets are still being opened."""
     opening = Checkpoint()
 
-    class Slow(FunctionToolset[None]):
+    class Slow(FunctionToolset[Any]):
         async def __aenter__(self) -> Self:
             await opening()
             return await super().__aenter__()
@@ -181,7 +181,7 @@ async def test_a_cancel_before_there_is_a_call_is_heard(runtime: Runtime) -> Non
         await asyncio.Event().wait()
         return "never"
 
-    agent = Agent(ScriptedModel(["Done."]), toolsets=[Slow([forever])], name="agent")
+    agent: Agent[Any, str] = Agent(ScriptedModel(["Done."]), toolsets=[Slow([forever])], name="agent")
     async with runtime(agent=agent) as outlast, asyncio.timeout(PATIENCE):
         session = await outlast.sessions.create()
         task = await TaskIntake(outlast.database).accept(session.id, new("forever"))
