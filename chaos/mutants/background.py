@@ -21,11 +21,12 @@ TOLD_ONCE = (
             ),
             Edit(
                 "src/outlast/tasks/parked.py",
-                '        await self._persist(lambda: self._database.transaction(settle, name="settle"))\n\n    async',
+                '        await self._persist(lambda: self._database.transaction(settle, name="settle"))\n'
+                "\n    async def _persist",
                 '        await self._persist(lambda: self._database.transaction(settle, name="settle"))\n'
                 "        await self._database.transaction(\n"
                 '            lambda unit: service.wake_late(unit, task_id, self._limits), name="late"\n'
-                "        )\n\n    async",
+                "        )\n\n    async def _persist",
             ),
         ),
         Chaos("settle", finds="lost"),

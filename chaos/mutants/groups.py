@@ -4,6 +4,7 @@ from chaos.mutants.mutant import Edit, Mutant, Test
 
 _GROUPS = "tests/contracts/test_task_groups.py"
 _TOGETHER = "tests/contracts/test_together.py"
+_RACES = "tests/fundamentals/test_accepted_task_races.py"
 _ACCEPTED = "tests/fundamentals/test_accepted_tasks.py"
 
 GROUPED = (
@@ -13,11 +14,11 @@ GROUPED = (
         (
             Edit(
                 "src/outlast/engines/task_runs.py",
-                "            if self._is_leaving:\n                return await self._give_back(task, shop)\n",
+                "            if self._is_leaving:\n                return await shop.calls.parked.give_back(task)\n",
                 "            if self._is_leaving:\n                return\n",
             ),
         ),
-        Test(f"{_ACCEPTED}::test_one_that_is_claimed_while_the_process_leaves_is_left_to_the_next"),
+        Test(f"{_RACES}::test_one_that_is_claimed_while_the_process_leaves_is_left_to_the_next"),
     ),
     Mutant(
         "P3",
@@ -73,7 +74,7 @@ GROUPED = (
         (
             Edit(
                 "src/outlast/store/together.py",
-                "            if len(some) == 1 or isinstance(exc, StoreUnavailable):\n",
+                "            if is_alone or isinstance(exc, StoreUnavailable):\n",
                 "            if some:\n",
             ),
         ),

@@ -19,6 +19,7 @@ from outlast.store import opening
 from outlast.store.connection import connect
 from outlast.store.outbox import Work
 from outlast.store.unit import Unit
+from tests.support.checkpoint import Checkpoint
 from tests.support.store import new_session, note, opened
 
 Pair = tuple[PostgresSignals, PostgresSignals]
@@ -85,6 +86,33 @@ async def test_what_was_said_during_a_cut_is_said_after_it(pair: Pair, postgres_
     one.publish(["log:1"])
     async with asyncio.timeout(10):
         await there.wait()
+
+
+async def test_what_is_said_again_while_it_is_sent_is_sent_again(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P6: who looked at the first of the two did not see what the second is about."""
+    one, other = pair
+    sent, times = Checkpoint(), 0
+    execute: Any = Connection.execute  # pyright: ignore[reportUnknownMemberType]
+
+    async def slow(self: Any, query: str, *args: Any, **options: Any) -> Any:
+        answer = await execute(self, query, *args, **options)
+        await sent()
+        return answer
+
+    def hear() -> None:
+        nonlocal times
+        times += 1
+
+    unwatch = other.watch("task:1", hear)
+    monkeypatch.setattr(Connection, "execute", slow)
+    one.publish(["task:1"])
+    await sent.reached()
+    one.publish(["task:1"])
+    sent.open()
+    async with asyncio.timeout(10):
+        while times < 2:  # noqa: ASYNC110 - on the event loop
+            await asyncio.sleep(0.01)
+    unwatch()
 
 
 @pytest.mark.parametrize("has_work", [True, False])

@@ -46,11 +46,14 @@ async def accepted(
 
 
 async def claim(database: Database, *task_ids: TaskId) -> Sequence[object]:
-    return await database.transaction(lambda unit: groups.claim(unit, task_ids, ME, permit=allowed), name="claim")
+    return await database.transaction(
+        lambda unit: groups.claim(unit, task_ids, ME, permit=allowed, is_alone=False), name="claim"
+    )
 
 
-async def end(database: Database, *endings: Ending) -> Sequence[object]:
-    return await database.transaction(lambda unit: groups.end(unit, endings, limits=Limits()), name="end")
+async def end(database: Database, *endings: Ending, is_alone: bool = False) -> Sequence[object]:
+    end = partial(groups.end, endings=endings, is_alone=is_alone, limits=Limits())
+    return await database.transaction(end, name="end")
 
 
 async def found(database: Database, task_id: TaskId) -> Task:
@@ -91,7 +94,9 @@ async def test_who_may_not_claim_claims_nothing(database: Database) -> None:
     session_id = await new_session(database)
     one, two = await accepted(database, session_id, 2)
     with pytest.raises(NotAllowed):
-        await database.transaction(lambda unit: groups.claim(unit, [one, two], ME, permit=refused), name="claim")
+        await database.transaction(
+            lambda unit: groups.claim(unit, [one, two], ME, permit=refused, is_alone=False), name="claim"
+        )
     assert (await found(database, one)).state is TaskState.QUEUED
 
 
@@ -128,5 +133,5 @@ async def test_an_end_that_wakes_somebody_is_left_out_of_a_group(database: Datab
     await claim(database, silent, waking)
     endings = [Ending(session_id, each, 1, TaskState.SUCCEEDED, result="done") for each in (silent, waking)]
     assert await end(database, *endings) == [Disposition.MOVED, LEFT_OUT]
-    assert await end(database, endings[1]) == [Disposition.MOVED]
+    assert await end(database, endings[1], is_alone=True) == [Disposition.MOVED]
     assert any(each.type == "input.accepted" for each in await stored_events(database, session_id))

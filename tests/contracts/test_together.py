@@ -30,13 +30,12 @@ class Notes:
     async def add(self, session_id: SessionId, text: str) -> int:
         return await self._together.ask((session_id, text))
 
-    def _write(self, unit: Unit, items: Sequence[tuple[SessionId, str]]) -> Sequence[int | OutlastError | LeftOut]:
+    def _write(
+        self, unit: Unit, items: Sequence[tuple[SessionId, str]], /, *, is_alone: bool
+    ) -> Sequence[int | OutlastError | LeftOut]:
         self.groups.append(len(items))
-        if len(items) == 1:
-            unit.try_lock(items[0][0])
-        else:
-            unit.lock_free(each for each, _ in items)
-        return [self._write_one(unit, *each, is_alone=len(items) == 1) for each in items]
+        unit.lock_some([session_id for session_id, _ in items], is_alone=is_alone)
+        return [self._write_one(unit, *each, is_alone=is_alone) for each in items]
 
     def _write_one(
         self, unit: Unit, session_id: SessionId, text: str, *, is_alone: bool
@@ -132,6 +131,7 @@ async def test_a_session_that_somebody_holds_holds_up_nobody_else(
         async with engine.connect() as frozen:
             await frozen.execute(sa.text("SELECT 1 FROM sessions WHERE id = :id FOR UPDATE"), {"id": held})
             waiting = asyncio.create_task(notes.add(held, "late"))
+            await let_run()  # it is the only one of its group, and even so nobody waits for what it needs
             others = [asyncio.create_task(notes.add(each, "soon")) for each in (held, free, free)]
             assert await asyncio.gather(*others[1:]) == [1, 2]
             assert await notes.add(free, "and on") == 3
@@ -141,3 +141,24 @@ async def test_a_session_that_somebody_holds_holds_up_nobody_else(
         assert sorted(await asyncio.gather(waiting, others[0])) == [1, 2]
         assert sorted(await texts(database, held)) == ["late", "soon"]
     await engine.dispose()
+
+
+async def test_who_asks_when_the_event_loop_ends_is_let_go(database: Database) -> None:
+    """As with a transaction: a second Ctrl-C cancels everything, and nothing may hang."""
+    notes, session_id = Notes(database), await new_session(database)
+    commits = HeldCommits(database)
+    commits.hold(NAME)
+    before = asyncio.all_tasks()
+    asked = [asyncio.create_task(notes.add(session_id, str(at))) for at in range(2)]
+    await commits.reached(NAME)
+    asked.append(asyncio.create_task(notes.add(session_id, "waits for the next group")))
+    await let_run()
+    for each in asyncio.all_tasks() - before:
+        each.cancel()
+    await let_run()
+    commits.release(NAME)
+    async with asyncio.timeout(20):
+        await asyncio.wait(asked)
+    assert all(each.cancelled() for each in asked)
+    assert await texts(database, session_id) in (["0", "1"], [])
+    assert await notes.add(session_id, "goes on") == len(await texts(database, session_id))

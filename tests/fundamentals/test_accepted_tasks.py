@@ -12,7 +12,6 @@ from pydantic_ai.exceptions import ToolFailed
 import outlast as public
 from outlast import Outlast, Session, Task, ids
 from outlast.calls.direct import DirectTools
-from outlast.engines import engine
 from outlast.errors import NotFound
 from outlast.ids import SessionId
 from outlast.store import outputs
@@ -22,7 +21,7 @@ from outlast.testing import ScriptedModel
 from tests.support.background import wakes_seen
 from tests.support.calls import silent_call
 from tests.support.checkpoint import Checkpoint
-from tests.support.commits import HeldCommits, let_run
+from tests.support.commits import let_run
 from tests.support.runtime import Runtime, events_of, scripted
 
 PATIENCE = 30.0
@@ -206,43 +205,6 @@ async def test_a_session_that_is_not_there_gets_no_task(runtime: Runtime) -> Non
         answers = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(each) for each in answers] == [Task, NotFound, NotFound]
         assert len(await outlast.tasks.list()) == 1
-
-
-async def test_one_that_is_claimed_while_the_process_leaves_is_left_to_the_next(
-    embedded: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """P2: it never began, so nobody says of it that it may have taken effect."""
-    begun: list[str] = []
-    here = Checkpoint()
-
-    def tool(name: str) -> Tool[None]:
-        async def pay() -> str:
-            begun.append(name)
-            await here()
-            return "paid"
-
-        return Tool(pay)
-
-    first = embedded(tools=[tool("first")])
-    async with first:
-        session = await first.sessions.create()
-        commits = HeldCommits(first.database)
-        commits.hold("task.accept")
-        accepting = asyncio.create_task(TaskIntake(first.database).accept(session.id, new("pay")))
-        await commits.reached("task.accept")
-        leave = engine.Worker.leave
-
-        def leaves(self: engine.Worker) -> None:
-            leave(self)
-            commits.release("task.accept")
-
-        monkeypatch.setattr(engine.Worker, "leave", leaves)
-    task = await accepting
-    here.open()
-    async with embedded(tools=[tool("second")]) as second:
-        found = await ended(second, task)
-        assert (found.result, found.attempt) == ("paid", 1)
-    assert begun == ["second"]
 
 
 class Around(AbstractCapability[Any]):

@@ -1,6 +1,5 @@
 """Which tools may be called without a run of their agent: those around which the agent puts nothing."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,15 @@ from tests.support.calls import silent_call
 
 async def note(text: str) -> int:
     return len(text)
+
+
+async def note_with_context(ctx: RunContext[None], text: str) -> int:
+    """Through its context a tool can reach all of a run: its events, its messages, its other tools."""
+    return len(text)
+
+
+async def validated(ctx: RunContext[None], text: str) -> None:
+    return
 
 
 async def prepared(ctx: RunContext[None], tool: ToolDefinition) -> ToolDefinition | None:
@@ -79,6 +87,8 @@ OTHERS: dict[str, Callable[[], Agent[Any, Any]]] = {
     "wrapped toolset": lambda: Agent(TestModel(), toolsets=[WrapperToolset(FunctionToolset([note]))]),
     "toolset beside it": lambda: plain(toolsets=[WrapperToolset(FunctionToolset[None]())]),
     "toolset made later": with_a_toolset_made_later,
+    "with a context": lambda: Agent(TestModel(), tools=[Tool(note_with_context, name="note")]),
+    "with a validator": lambda: Agent(TestModel(), tools=[Tool(note, args_validator=validated)]),
     "prepared": lambda: Agent(TestModel(), tools=[Tool(note, prepare=prepared)]),
     "with approval": lambda: Agent(TestModel(), tools=[Tool(note, requires_approval=True)]),
     "found by search": lambda: Agent(TestModel(), tools=[Tool(note, defer_loading=True)]),
@@ -111,19 +121,3 @@ def test_when_all_agents_are_traced_none_is_plain() -> None:
     finally:
         Agent.instrument_all(False)
     assert is_direct(agent)
-
-
-async def test_several_calls_of_one_agent_do_not_see_each_other() -> None:
-    """P7: each has a history and a context of its own."""
-    seen: list[RunContext[None]] = []
-
-    async def look(ctx: RunContext[None], text: str) -> int:
-        await asyncio.sleep(0)
-        seen.append(ctx)
-        return len(ctx.messages)
-
-    direct = DirectTools(Agent(TestModel(), tools=[look]))
-    calls = [direct.caller(silent_call("look")) for _ in range(3)]
-    assert await asyncio.gather(*(call(None) for call in calls if call is not None)) == [2, 2, 2]
-    assert len({id(each.messages) for each in seen}) == len({each.run_id for each in seen}) == 3
-    assert {each.tool_call_id for each in seen} == {"call_1"}

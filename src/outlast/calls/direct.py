@@ -1,4 +1,4 @@
-"""A function tool of a plain agent, called without a run of the agent around it.
+"""A function tool of a plain agent, without a run of the agent around it, if it takes no context of one.
 
 pydantic-ai prepares a whole run (model, instructions, capabilities, output) to execute one call: ten times the work of
 the call itself. Where none of that touches the call, what is left is its tool manager, and the tool.
@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 from uuid import uuid4
 
-from pydantic_ai import Agent, RunContext, RunUsage
+from pydantic_ai import Agent, RunContext, RunUsage, Tool
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.models import Model
@@ -61,8 +61,7 @@ class DirectTools:
         for toolset in self._toolsets:
             tool = toolset.tools.get(running.tool)
             if tool is not None:
-                is_plain = tool.prepare is None and tool.tool_def.kind == "function" and not tool.tool_def.defer_loading
-                return self._caller(running, toolset) if is_plain else None
+                return self._caller(running, toolset) if _needs_no_run(tool) else None
         return None
 
     def _caller(self, running: RunningCall, toolset: FunctionToolset[Any]) -> Callable[[Any], Awaitable[Any]]:
@@ -89,6 +88,12 @@ class DirectTools:
         return run
 
 
+def _needs_no_run(tool: Tool[Any]) -> bool:
+    """It is there as it is, may be called, and takes no context, through which a tool can reach all of a run."""
+    is_there = tool.prepare is None and tool.tool_def.kind == "function" and not tool.tool_def.defer_loading
+    return is_there and not tool.takes_ctx and tool.args_validator is None
+
+
 def _toolsets_of(agent: Agent[Any, Any]) -> list[FunctionToolset[Any]]:
     """All its toolsets, or none of them."""
     if not _is_plain(agent):
@@ -108,9 +113,14 @@ def _is_plain(agent: Agent[Any, Any]) -> bool:
     own, bare = vars(agent), vars(_bare())
     # What `override()` sets is in context variables, and a task has a context of its own.
     return all(
-        name in _WITHOUT_EFFECT or isinstance(value, ContextVar) or (name in bare and value == bare[name])
+        name in _WITHOUT_EFFECT or isinstance(value, ContextVar) or (name in bare and _is_same(value, bare[name]))
         for name, value in own.items()
     )
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    """Things of two kinds are not compared: not every answer to that is yes or no."""
+    return type(value) is type(other) and value == other
 
 
 @cache

@@ -73,8 +73,12 @@ class Line:
     def push(self, work: Work) -> None:
         heappush(self._heap, (-work.priority, next(self._arrivals), work))
 
-    def pop(self) -> Work:
-        return heappop(self._heap)[2]
+    @property
+    def first(self) -> Work:
+        return self._heap[0][2]
+
+    def pop(self) -> None:
+        heappop(self._heap)
 
 
 class EmbeddedEngine:
@@ -107,7 +111,11 @@ class EmbeddedEngine:
         is_free = self._is_open and not line and room > 0
         if not is_free or not self._worker.has(work) or unit.once(pauses.find) is not None:
             return None
-        return self._worker.expect(work)
+        name = self._worker.expect(work)
+        if not self._is_open:  # since it was looked at: this is another thread than the one that closes
+            self._worker.forget(work)
+            return None
+        return name
 
     @property
     def _turn_room(self) -> int:
@@ -156,9 +164,14 @@ class EmbeddedEngine:
 
     def _pump(self) -> None:
         while self._is_open and self._turns and self._turn_room > 0:
-            self._begin(self._turns.pop())
+            self._begin_first(self._turns)
         while self._is_open and self._tasks and self._task_room > 0:
-            self._begin(self._tasks.pop())
+            self._begin_first(self._tasks)
+
+    def _begin_first(self, line: Line) -> None:
+        """It is the first in line until it runs: no commit of another thread may take its place in between."""
+        self._begin(line.first)
+        line.pop()
 
     def _begin(self, work: Work) -> None:
         running = self._worker.begin(work)

@@ -94,11 +94,14 @@ class PostgresSignals(LocalSignals):
                 await asyncio.sleep(sent_at + _BATCH_SECONDS - monotonic())
             self._has_more.clear()
             sent_at = monotonic()
-            # They stay pending until they are sent: what a broken connection swallowed is said again.
-            said = frozenset(self._pending)
-            for payload in payloads(said):
-                await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, payload.decode())
-            self._pending -= said
+            # What is said again meanwhile is sent again; what a broken connection swallowed is, too.
+            said, self._pending = self._pending, set()
+            try:
+                for payload in payloads(said):
+                    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, payload.decode())
+            except BaseException:
+                self._pending |= said
+                raise
             if self._is_closing:
                 await connection.close()
                 return

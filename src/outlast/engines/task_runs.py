@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
-from functools import partial
 from typing import Any
 
 import structlog
@@ -14,10 +13,9 @@ from outlast.sessions.host import TurnContext
 from outlast.sessions.workshop import Workshop
 from outlast.store.database import persistently
 from outlast.store.outbox import Work
-from outlast.store.tasks import Task
 from outlast.store.together import LeftOut, Together
 from outlast.store.unit import Unit
-from outlast.tasks import groups, service
+from outlast.tasks import groups
 from outlast.tasks.groups import Claimed, NotNow, Permit
 from outlast.tasks.parked import Ear
 from outlast.tasks.run_task import run_task
@@ -36,6 +34,8 @@ class TaskRuns:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._expected: dict[Work, Workshop] = {}
         """What a commit claims that is not known here yet, and under which name."""
+        self._handed_again: set[str] = set()
+        """Tasks, while they were being claimed: what kept them from it may be over."""
         self._is_leaving = False
         self._claims: Together[TaskId, tuple[Claimed, Workshop] | None] = Together(
             shop().database, self._claim, name="task.claim"
@@ -69,6 +69,7 @@ class TaskRuns:
         task_id = TaskId(work.id)
         shop = self._expected.pop(work, None) or self._shop()
         if task_id in self._running:
+            self._handed_again.add(task_id)
             return None
         ear = shop.calls.parked.ear(task_id)
         if isinstance(work.claim, Claimed):
@@ -98,34 +99,43 @@ class TaskRuns:
         return running
 
     def _claim(
-        self, unit: Unit, task_ids: Sequence[TaskId]
+        self, unit: Unit, task_ids: Sequence[TaskId], /, *, is_alone: bool
     ) -> Sequence[tuple[Claimed, Workshop] | OutlastError | LeftOut | None]:
         shop = self._shop()  # of this try: the worker may have been given another name since the last one
         try:
-            found = groups.claim(unit, task_ids, shop.worker_id, permit=self._permit)
+            found = groups.claim(unit, task_ids, shop.worker_id, permit=self._permit, is_alone=is_alone)
         except NotNow as exc:
             return [exc for _ in task_ids]  # true of all of them: nobody need ask again alone
         return [each if each is None or isinstance(each, LeftOut) else (each, shop) for each in found]
 
     async def _claim_and_run(self, task_id: TaskId, ear: Ear) -> None:
+        answer = None
         try:
-            answer = await self._claims.ask(task_id)
+            answer = await persistently(lambda: self._claims.ask(task_id))
+            while answer is None and task_id in self._handed_again:
+                self._handed_again.discard(task_id)
+                answer = await persistently(lambda: self._claims.ask(task_id))
+        except StoreUnavailable:
+            pass  # closed: whoever opens the database next finds the task
         except Exception as exc:
             log.error("a task could not be claimed", task_id=task_id, exception=error_chain(exc))
-            answer = None
         if answer is None:
             ear.close()
-            self._running.pop(task_id, None)
+            self._forget_running(task_id)
         else:
             claimed, shop = answer
             await self._run(claimed, shop, ear)
+
+    def _forget_running(self, task_id: TaskId) -> None:
+        self._running.pop(task_id, None)
+        self._handed_again.discard(task_id)
 
     async def _run(self, claimed: Claimed, shop: Workshop, ear: Ear) -> None:
         """From the claim on, its end is told by the task."""
         task = claimed.task
         try:
             if self._is_leaving:
-                return await self._give_back(task, shop)
+                return await shop.calls.parked.give_back(task)
             host = shop.hosts[task.spec["agent"]]
             await host.enter()
             lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
@@ -137,11 +147,4 @@ class TaskRuns:
             await shop.calls.parked.refuse(task.id, task.attempt, error)
         finally:
             ear.close()
-            self._running.pop(task.id, None)
-
-    async def _give_back(self, task: Task, shop: Workshop) -> None:
-        give_back = partial(service.give_back, task_id=task.id, attempt=task.attempt)
-        try:
-            await persistently(lambda: shop.database.transaction(give_back, name="give_back"))
-        except StoreUnavailable:
-            return  # closed: whoever opens the database next finds the task
+            self._forget_running(task.id)

@@ -27,13 +27,9 @@ def sessions_of(unit: Unit, ids: Sequence[TaskId]) -> dict[TaskId, SessionId]:
     return {each.id: each.session_id for each in _found(unit, ids)}
 
 
-def lock(unit: Unit, wanted: Mapping[TaskId, SessionId]) -> dict[TaskId, Task]:
-    """Those that are there and whose sessions can be had: one is waited for, many are not."""
-    if len(wanted) == 1:
-        for session_id in wanted.values():
-            unit.try_lock(session_id)
-    else:
-        unit.lock_free(wanted.values())
+def lock(unit: Unit, wanted: Mapping[TaskId, SessionId], *, is_alone: bool) -> dict[TaskId, Task]:
+    """Those that are there and whose sessions can be had: one that `is_alone` is waited for, others are not."""
+    unit.lock_some(wanted.values(), is_alone=is_alone)
     return {each.id: each for each in _found(unit, [each for each in wanted if unit.has_locked(wanted[each])])}
 
 

@@ -137,7 +137,7 @@ class NewTask:
     @property
     def agent(self) -> str:
         """The one whose tool it runs."""
-        return (self.spec or {}).get("agent", "")
+        return (self.spec or {})["agent"]
 
 
 def from_row(row: Row) -> Task:

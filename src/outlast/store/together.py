@@ -1,11 +1,12 @@
 """Many who want the same of the database at once: one transaction for all of them."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.store.database import Database, decided
@@ -13,11 +14,15 @@ from outlast.store.unit import Unit
 
 ItemT = TypeVar("ItemT")
 AnswerT = TypeVar("AnswerT")
+_GivenT = TypeVar("_GivenT", contravariant=True)
+_SaidT = TypeVar("_SaidT", covariant=True)
 
 _MOST = 64
 """How many share a transaction: nobody else gets at what it locks meanwhile."""
 _TRIES = 10
 """How often one may be left out before it is served alone: what it needs is mostly held by another group."""
+_ALONE_AT_ONCE = 2
+"""Each of them may wait with a connection that others need."""
 _PAUSE_SECONDS = 0.005
 """In which the other group commits, and more come to join the next one."""
 
@@ -29,8 +34,16 @@ class LeftOut(Enum):
 
 
 LEFT_OUT = LeftOut.LEFT_OUT
-Change = Callable[[Unit, Sequence[ItemT]], Sequence[AnswerT | OutlastError | LeftOut]]
-"""Gives an answer for each, in their order. With one item it waits for what it needs, with many for nothing."""
+
+
+class Change(Protocol[_GivenT, _SaidT]):
+    """What is asked for."""
+
+    def __call__(
+        self, unit: Unit, items: Sequence[_GivenT], /, *, is_alone: bool
+    ) -> Sequence[_SaidT | OutlastError | LeftOut]:
+        """Gives an answer for each, in their order. It waits for nothing, unless there is one item which `is_alone`."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +67,7 @@ class Together(Generic[ItemT, AnswerT]):
         self._waiting: list[_Asked[ItemT, AnswerT]] = []
         self._serving: asyncio.Task[None] | None = None
         self._alone: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(_ALONE_AT_ONCE)
 
     async def ask(self, item: ItemT) -> AnswerT:
         """As `Database.transaction` does: cancelled, it returns when it is decided, and not before."""
@@ -62,16 +76,27 @@ class Together(Generic[ItemT, AnswerT]):
         if self._serving is None:
             # In a context of its own: it serves others than the one who came first.
             self._serving = asyncio.create_task(self._serve(), name=f"together: {self._name}", context=Context())
+            self._serving.add_done_callback(self._served)
         return await decided(asked.answer)
 
     async def _serve(self) -> None:
-        try:
-            while self._waiting:
-                some, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
-                if self._keep(await self._serve_some(some)):
-                    await asyncio.sleep(_PAUSE_SECONDS)
-        finally:
+        while self._waiting:
+            some, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+            try:
+                left = await self._serve_some(some, is_alone=False)
+            except BaseException:
+                _let_go(some)
+                raise
+            if self._keep(left):
+                await asyncio.sleep(_PAUSE_SECONDS)
+        self._serving = None
+
+    def _served(self, serving: asyncio.Task[None]) -> None:
+        """Who is still waited for when it is cut off, as all are when the event loop ends, gets no answer any more."""
+        if self._serving is serving:
             self._serving = None
+            _let_go(self._waiting)
+            self._waiting = []
 
     def _keep(self, left: Sequence[_Asked[ItemT, AnswerT]]) -> bool:
         """True: some of them wait for the next group."""
@@ -83,20 +108,31 @@ class Together(Generic[ItemT, AnswerT]):
             if each.tries >= _TRIES:
                 alone = asyncio.create_task(self._serve_alone(each), name=f"alone: {self._name}", context=Context())
                 self._alone.add(alone)
-                alone.add_done_callback(self._alone.discard)
+                alone.add_done_callback(partial(self._served_alone, each))
         return bool(kept)
 
     async def _serve_alone(self, asked: _Asked[ItemT, AnswerT]) -> None:
-        left = await self._serve_some([asked])
+        async with self._room:
+            left = await self._serve_some([asked], is_alone=True)
         assert not left, "who is alone waits for what it needs"
 
-    async def _serve_some(self, some: Sequence[_Asked[ItemT, AnswerT]]) -> Sequence[_Asked[ItemT, AnswerT]]:
+    def _served_alone(self, asked: _Asked[ItemT, AnswerT], alone: asyncio.Task[None]) -> None:
+        self._alone.discard(alone)
+        _let_go([asked])
+
+    async def _serve_some(
+        self, some: Sequence[_Asked[ItemT, AnswerT]], *, is_alone: bool
+    ) -> Sequence[_Asked[ItemT, AnswerT]]:
         """Gives those that could not be served with the others."""
         items = [each.item for each in some]
+
+        def change(unit: Unit) -> Sequence[AnswerT | OutlastError | LeftOut]:
+            return self._change(unit, items, is_alone=is_alone)
+
         try:
-            answers = await self._database.transaction(lambda unit: self._change(unit, items), name=self._name)
+            answers = await self._database.transaction(change, name=self._name)
         except Exception as exc:
-            if len(some) == 1 or isinstance(exc, StoreUnavailable):
+            if is_alone or isinstance(exc, StoreUnavailable):
                 for each in some:
                     each.answer.set_exception(exc)
                 return []
@@ -112,3 +148,9 @@ class Together(Generic[ItemT, AnswerT]):
             else:
                 each.answer.set_result(answer)
         return left
+
+
+def _let_go(asked: Sequence[_Asked[ItemT, AnswerT]]) -> None:
+    """Those that have no answer."""
+    for each in asked:
+        each.answer.cancel()

@@ -4,7 +4,7 @@ Events and work go into the same commit as the state they tell of; signals are s
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from enum import IntEnum
 from functools import cache
@@ -193,6 +193,14 @@ class Unit:
                 self._noted(row)
             self._locked.setdefault(row["id"], LockedSession(dict(row)))
 
+    def lock_some(self, session_ids: Collection[SessionId], *, is_alone: bool) -> None:
+        """Those that are there: one that `is_alone` is waited for, others only if nobody else holds them."""
+        if is_alone:
+            for each in session_ids:
+                self.try_lock(each)
+        else:
+            self.lock_free(session_ids)
+
     def try_lock(self, session_id: SessionId) -> bool:
         """For work that may find its session deleted: then there is nothing left to do."""
         try:
@@ -290,7 +298,7 @@ class Unit:
 
     def _feed(self) -> None:
         """Last of all: an owner's feed is numbered in the order of commits, so others wait from here to the commit."""
-        owners = sorted({row[0] for row in self._fed})
+        owners = sorted({row[0] for row in self._fed}, key=_number_of)  # all in one order: by the locks they take
         for owner_id in owners:
             self.signal(feed_topic(owner_id))
         if not self._is_far:

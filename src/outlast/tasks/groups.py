@@ -60,12 +60,9 @@ class Claimed:
     deadline_in: float | None
 
 
-def accept(unit: Unit, wanted: Sequence[Wanted]) -> Sequence[Task | OutlastError | LeftOut]:
+def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[Task | OutlastError | LeftOut]:
     """Tasks that begin in the process that makes them, if it has room, or wait for a worker."""
-    if len(wanted) == 1:
-        unit.try_lock(wanted[0].session_id)
-    else:
-        unit.lock_free(each.session_id for each in wanted)
+    unit.lock_some([each.session_id for each in wanted], is_alone=is_alone)
     behind: dict[str, int] = {}
     made: list[tuple[LockedSession, NewTask, WorkerId | None]] = []
     work: list[Work] = []
@@ -88,19 +85,19 @@ def accept(unit: Unit, wanted: Sequence[Wanted]) -> Sequence[Task | OutlastError
         tell(unit, EventType.TASK_CREATED, task)
         start.claim = None if task.worker_id is None else Claimed(task, service.seconds_left(unit, task))
         unit.submit(start)
-    missed = LEFT_OUT if len(wanted) > 1 else NotFound("There is no such session.", id=wanted[0].session_id)
+    missed = NotFound("There is no such session.") if is_alone else LEFT_OUT
     return [inserted.get(each.new.id, missed) for each in wanted]
 
 
 def claim(
-    unit: Unit, task_ids: Sequence[TaskId], worker_id: WorkerId, *, permit: Permit
+    unit: Unit, task_ids: Sequence[TaskId], worker_id: WorkerId, *, permit: Permit, is_alone: bool
 ) -> Sequence[Claimed | LeftOut | None]:
     """Take queued tasks for another attempt each. None: it is no longer there."""
     permit(unit, worker_id)
     if unit.once(pauses.find) is not None:
         return [None] * len(task_ids)
     sessions = task_groups.sessions_of(unit, task_ids)
-    found = task_groups.lock(unit, sessions)
+    found = task_groups.lock(unit, sessions, is_alone=is_alone)
     queued = [each for each in found.values() if each.state is TaskState.QUEUED]
     claimed = {each.id: each for each in task_groups.claim(unit, queued, worker_id)}
     for each in claimed.values():
@@ -110,17 +107,17 @@ def claim(
         task = claimed.pop(task_id, None)  # whoever asks for it a second time does not get it
         if task is not None:
             return Claimed(task, service.seconds_left(unit, task))
-        is_held = len(task_ids) > 1 and task_id in sessions and not unit.has_locked(sessions[task_id])
-        return LEFT_OUT if is_held else None
+        is_held = task_id in sessions and not unit.has_locked(sessions[task_id])
+        return LEFT_OUT if is_held and not is_alone else None
 
     return [answer(each) for each in task_ids]
 
 
-def end(unit: Unit, endings: Sequence[Ending], *, limits: Limits) -> Sequence[Disposition | LeftOut]:
+def end(unit: Unit, endings: Sequence[Ending], *, is_alone: bool, limits: Limits) -> Sequence[Disposition | LeftOut]:
     """The first end wins, as in `service.end`. In a group only what wakes nobody, and each task once."""
-    if len(endings) == 1:
-        return [_end_alone(unit, endings[0], limits)]
-    found = task_groups.lock(unit, {each.task_id: each.session_id for each in endings})
+    if is_alone:
+        return [_end_alone(unit, each, limits) for each in endings]
+    found = task_groups.lock(unit, {each.task_id: each.session_id for each in endings}, is_alone=False)
     ended: dict[TaskId, Task] = {}
     answers: list[Disposition | LeftOut] = []
     for each in endings:

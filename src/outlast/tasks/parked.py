@@ -20,7 +20,7 @@ from outlast.ids import TaskId
 from outlast.sessions.inbox import Limits
 from outlast.store import outputs, tasks
 from outlast.store.database import Database, persistently
-from outlast.store.tasks import TaskState
+from outlast.store.tasks import Task, TaskState
 from outlast.store.together import Together
 from outlast.store.turns import Disposition
 from outlast.store.unit import Unit
@@ -98,9 +98,9 @@ class ParkedCalls:
         deadline_in: float | None = None,
         progress_deadline: float | None = None,
         is_canceled: bool = False,
-        ear: Ear | None = None,
+        is_unasked: bool = False,
     ) -> None:
-        """From now on this call's end is told by its task. `ear`: it listened since before the task was this one's."""
+        """From now on this call's end is told by its task. `is_unasked`: nobody can have asked it to cancel yet."""
         self._owned.add(owned)
         loop = asyncio.get_running_loop()
         if owned.task_id is not None:
@@ -111,7 +111,7 @@ class ParkedCalls:
             self._watch_progress(owned, progress_deadline, is_flagged=False)
         if is_canceled:
             self._begin_grace(owned)
-        elif owned.task_id is not None and (ear is None or ear.has_heard):
+        elif owned.task_id is not None and not is_unasked:
             self._spawn(self._look(owned))  # something may have been said before there was anybody to hear it
         if owned.inner.done() and not owned.call.busy_threads():
             self._spawn(self._ended(owned))
@@ -128,6 +128,11 @@ class ParkedCalls:
             return service.end(unit, task_id, TaskState.FAILED, attempt=attempt, error=error, limits=self._limits)
 
         await self._persist(lambda: self._database.transaction(settle, name="settle"))
+
+    async def give_back(self, claimed: Task) -> None:
+        """A task that was claimed and is not begun, for this process is leaving."""
+        give_back = partial(service.give_back, claimed=claimed, limits=self._limits)
+        await self._persist(lambda: self._database.transaction(give_back, name="give_back"))
 
     def lose(self) -> None:
         """Others took this process for dead and tell what becomes of its calls: stop them, and record no cancel."""

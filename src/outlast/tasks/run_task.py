@@ -82,7 +82,7 @@ async def run_task(
         ),
         deadline_in=deadline_in,
         progress_deadline=task.progress_seconds,
-        ear=ear,
+        is_unasked=not ear.has_heard and task.cancel_requested_at is None,
     )
     ear.close()
     await asyncio.wait({inner})

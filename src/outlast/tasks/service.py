@@ -134,11 +134,15 @@ def orphaned(unit: Unit, task: Task, *, limits: Limits) -> None:
         _requeue(unit, task, attempt=task.attempt)
 
 
-def give_back(unit: Unit, task_id: TaskId, *, attempt: int) -> None:
+def give_back(unit: Unit, claimed: Task, *, limits: Limits) -> None:
     """It was claimed and not begun: whoever claims it next makes the attempt that this was to be."""
-    task = _locked(unit, task_id)
-    if task is not None and task.is_run_by(attempt):
-        _requeue(unit, task, attempt=attempt - 1)
+    task = _locked(unit, claimed.id)
+    if task is None or not task.is_run_by(claimed.attempt) or task.worker_id != claimed.worker_id:
+        return
+    if task.cancel_requested_at is not None:
+        _end(unit, task, TaskState.CANCELED, limits=limits)
+    else:
+        _requeue(unit, task, attempt=task.attempt - 1)
 
 
 def _requeue(unit: Unit, task: Task, *, attempt: int) -> None:
