@@ -92,7 +92,7 @@ async def test_what_is_said_again_while_it_is_sent_is_sent_again(pair: Pair, mon
     """P6: who looked at the first of the two did not see what the second is about."""
     one, other = pair
     sent, times = Checkpoint(), 0
-    execute: Any = Connection.execute  # pyright: ignore[reportUnknownMemberType]
+    execute: Any = vars(Connection)["execute"]
 
     async def slow(self: Any, query: str, *args: Any, **options: Any) -> Any:
         answer = await execute(self, query, *args, **options)
