@@ -101,7 +101,7 @@ async def test_of_a_plain_agent_they_are_called_directly(name: str) -> None:
     agent = PLAIN[name]()
     call = DirectTools(agent).caller(silent_call())
     assert call is not None
-    assert await call(None) == 7
+    assert await call() == 7
     async with agent:
         assert is_direct(agent)
     assert not is_direct(agent, "unknown")

@@ -6,13 +6,12 @@ the call itself. Where none of that touches the call, what is left is its tool m
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from typing import Any
-from uuid import uuid4
 
 from pydantic_ai import Agent, RunContext, RunUsage, Tool
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.models.instrumented import InstrumentedModel
 from pydantic_ai.tool_manager import ToolManager
@@ -39,12 +38,6 @@ _WITHOUT_EFFECT = frozenset(
 """Attributes of an agent that change nothing about a call of its tools, or that are used here as a run would."""
 
 
-def history_of(running: RunningCall) -> tuple[ToolCallPart, list[ModelMessage]]:
-    """A call as if a model had just asked for it."""
-    call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
-    return call, [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
-
-
 def cannot_be_run(tool: str) -> ToolFailed:
     return ToolFailed(f"The tool {tool!r} cannot be run: it is not there, or its arguments do not fit.")
 
@@ -55,37 +48,43 @@ class DirectTools:
     def __init__(self, agent: Agent[Any, Any]) -> None:
         self._agent = agent
         self._toolsets = _toolsets_of(agent)
+        self._managers: dict[str, ToolManager[Any] | None] = {}
 
-    def caller(self, running: RunningCall) -> Callable[[Any], Awaitable[Any]] | None:
-        """Calls the tool, given its dependencies. None: this one needs a run of the agent around it."""
+    def caller(self, running: RunningCall) -> Callable[[], Awaitable[Any]] | None:
+        """Calls the tool. None: this one needs a run of the agent around it."""
+        name = running.tool
+        if name not in self._managers:
+            self._managers[name] = self._manager(name)
+        manager = self._managers[name]
+        return None if manager is None else partial(_call, manager, running)
+
+    def _manager(self, name: str) -> ToolManager[Any] | None:
+        """One for all calls of a tool: what it holds of a run, no tool can see that takes no context."""
         for toolset in self._toolsets:
-            tool = toolset.tools.get(running.tool)
+            tool = toolset.tools.get(name)
             if tool is not None:
-                return self._caller(running, toolset) if _needs_no_run(tool) else None
+                return self._made(toolset, tool) if _needs_no_run(tool) else None
         return None
 
-    def _caller(self, running: RunningCall, toolset: FunctionToolset[Any]) -> Callable[[Any], Awaitable[Any]]:
-        async def run(deps: Any) -> Any:
-            call, history = history_of(running)
-            context = RunContext[Any](
-                deps=deps,
-                agent=self._agent,
-                model=self._agent.model,  # pyright: ignore[reportArgumentType]  # a plain agent has one
-                usage=RunUsage(),
-                messages=history,
-                max_retries=vars(self._agent)["_max_tool_retries"],
-                run_step=1,
-                run_id=str(uuid4()),
-            )
-            tool = toolset.tool_for_tool_def(toolset.tools[running.tool].tool_def, ctx=context)
-            manager = ToolManager[Any](toolset, ctx=context, tools={running.tool: tool})
-            validated = await manager.validate_tool_call(call)
-            if not validated.args_valid:
-                raise cannot_be_run(running.tool)
-            await running.ask()
-            return await manager.execute_tool_call(validated)
+    def _made(self, toolset: FunctionToolset[Any], tool: Tool[Any]) -> ToolManager[Any]:
+        context = RunContext[Any](
+            deps=None,
+            agent=self._agent,
+            model=self._agent.model,  # pyright: ignore[reportArgumentType]  # a plain agent has one
+            usage=RunUsage(),
+            max_retries=vars(self._agent)["_max_tool_retries"],
+        )
+        ready = toolset.tool_for_tool_def(tool.tool_def, ctx=context)
+        return ToolManager[Any](toolset, ctx=context, tools={tool.name: ready})
 
-        return run
+
+async def _call(manager: ToolManager[Any], running: RunningCall) -> Any:
+    call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
+    validated = await manager.validate_tool_call(call)
+    if not validated.args_valid:
+        raise cannot_be_run(running.tool)
+    await running.ask()
+    return await manager.execute_tool_call(validated)
 
 
 def _needs_no_run(tool: Tool[Any]) -> bool:

@@ -92,6 +92,7 @@ class EmbeddedEngine:
         self._places = places
         self._drain_seconds = drain_seconds
         self._turns, self._tasks = Line(), Line()
+        worker.tasks.when_free = self._pump
         self._is_open = False
 
     async def start(self) -> None:

@@ -115,7 +115,8 @@ class Worker:
         `may_be_stopped`: others may have seen the claim before this process did.
         """
         if is_task(work.id):
-            return self.tasks.begin(work)
+            self.tasks.begin(work)
+            return None
         # As it was when it claimed: it may have been given another name since.
         shop = self._expected.pop(work, self.workshop)
         if isinstance(work.claim, turn.Claim):

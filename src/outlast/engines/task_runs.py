@@ -25,18 +25,24 @@ from outlast.tools.redact import error_chain
 log = structlog.get_logger("outlast.engine")
 
 
+def _nobody_waits() -> None:
+    return
+
+
 class TaskRuns:
     """Of one worker. A call that goes on after its turn let go of it is not among them, and takes no place."""
 
     def __init__(self, shop: Callable[[], Workshop], permit: Permit) -> None:
         self._shop = shop
         self._permit = permit
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, asyncio.Task[Any]] = {}
         self._expected: dict[Work, Workshop] = {}
         """What a commit claims that is not known here yet, and under which name."""
         self._handed_again: set[str] = set()
         """Tasks, while they were being claimed: what kept them from it may be over."""
         self._is_leaving = False
+        self.when_free: Callable[[], None] = _nobody_waits
+        """Called when a place becomes free."""
         self._claims: Together[TaskId, tuple[Claimed, Workshop] | None] = Together(
             shop().database, self._claim, name="task.claim"
         )
@@ -49,7 +55,7 @@ class TaskRuns:
         return bool(self._expected)
 
     @property
-    def running(self) -> Sequence[asyncio.Task[None]]:
+    def running(self) -> Sequence[asyncio.Task[Any]]:
         return list(self._running.values())
 
     def expect(self, work: Work) -> WorkerId:
@@ -64,17 +70,17 @@ class TaskRuns:
         """Begin nothing any more: what is claimed from now on is given back."""
         self._is_leaving = True
 
-    def begin(self, work: Work) -> asyncio.Task[None] | None:
+    def begin(self, work: Work) -> None:
         """Start it, unless an attempt of it already runs here. What the commit did not claim is claimed."""
         task_id = TaskId(work.id)
         shop = self._expected.pop(work, None) or self._shop()
         if task_id in self._running:
             self._handed_again.add(task_id)
-            return None
+            return
         ear = shop.calls.parked.ear(task_id)
-        if isinstance(work.claim, Claimed):
-            return self._start(task_id, self._run(work.claim, shop, ear))
-        return self._start(task_id, self._claim_and_run(task_id, ear))
+        claim = work.claim
+        is_claimed = isinstance(claim, Claimed)
+        self._start(task_id, self._run(claim, shop, ear) if is_claimed else self._claim_and_run(task_id, ear))
 
     async def take(self, task_id: TaskId) -> None:
         """Claim it and start it: claimed, or not there to claim, when this returns."""
@@ -92,11 +98,9 @@ class TaskRuns:
             claimed, shop = answer
             self._start(task_id, self._run(claimed, shop, ear))
 
-    def _start(self, task_id: TaskId, run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start(self, task_id: TaskId, run: Coroutine[Any, Any, None]) -> None:
         # In a context of its own: whoever made it may be in the middle of a request, or of another call.
-        running = asyncio.create_task(run, name=f"attempt {task_id}", context=Context())
-        self._running[task_id] = running
-        return running
+        self._running[task_id] = asyncio.create_task(run, name=f"attempt {task_id}", context=Context())
 
     def _claim(
         self, unit: Unit, task_ids: Sequence[TaskId], /, *, is_alone: bool
@@ -121,25 +125,28 @@ class TaskRuns:
             log.error("a task could not be claimed", task_id=task_id, exception=error_chain(exc))
         if answer is None:
             ear.close()
-            self._forget_running(task_id)
+            self._end(task_id)
         else:
             claimed, shop = answer
             await self._run(claimed, shop, ear)
 
-    def _forget_running(self, task_id: TaskId) -> None:
+    def _end(self, task_id: TaskId) -> None:
         self._running.pop(task_id, None)
         self._handed_again.discard(task_id)
+        self.when_free()
 
     async def _run(self, claimed: Claimed, shop: Workshop, ear: Ear) -> None:
-        """From the claim on, its end is told by the task."""
-        task = claimed.task
+        """From the claim on, its end is told by the task. Its place is free when its tool has ended."""
+        task, inner = claimed.task, None
         try:
             if self._is_leaving:
                 return await shop.calls.parked.give_back(task)
             host = shop.hosts[task.spec["agent"]]
             await host.enter()
             lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
-            await run_task(host, shop.calls, shop.threads, task, lease, deadline_in=claimed.deadline_in, ear=ear)
+            inner = await run_task(
+                host, shop.calls, shop.threads, task, lease, deadline_in=claimed.deadline_in, ear=ear
+            )
         except Exception as exc:
             log.error("a task could not be run", task_id=task.id, exception=error_chain(exc))
             failed = outcomes.internal_error(task.tool or task.kind, exc, shop.secrets)
@@ -147,4 +154,8 @@ class TaskRuns:
             await shop.calls.parked.refuse(task.id, task.attempt, error)
         finally:
             ear.close()
-            self._forget_running(task.id)
+            if inner is None:
+                self._end(task.id)
+            else:
+                self._running[task.id] = inner
+                inner.add_done_callback(lambda _: self._end(task.id))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import sqlalchemy as sa
 import structlog
@@ -78,6 +78,20 @@ class Farewell:
         if self._until is not None and monotonic() >= self._until and isinstance(error, StoreUnavailable):
             error.details = {**error.details, "is_closed": True}
         return error
+
+
+class Decision(asyncio.Future[T]):
+    """Cannot be cancelled: asyncio cancels its waiter when it is decided, and not before."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        return False
+
+    async def reached(self) -> T:
+        try:
+            return await self
+        except asyncio.CancelledError:
+            self.exception()  # nobody else asks for it
+            raise
 
 
 async def decided(operation: Awaitable[T]) -> T:

@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 
 from outlast.clock import Clock
 from outlast.errors import StoreUnavailable
-from outlast.store.database import CommitWatcher, Farewell, hand_on
+from outlast.store.database import CommitWatcher, Decision, Farewell, hand_on
 from outlast.store.outbox import Outbox, SilentOutbox
 from outlast.store.unit import Unit
 
@@ -32,13 +32,6 @@ BUSY_SECONDS = 10.0
 """How long a change waits while another program holds the file locked."""
 _SHARE = 128
 _READERS = 4
-
-
-class _Decision(asyncio.Future[T]):
-    """Cannot be cancelled: asyncio cancels its waiter when the commit is decided, and not before."""
-
-    def cancel(self, msg: Any | None = None) -> bool:
-        return False
 
 
 @dataclass(slots=True)
@@ -115,13 +108,9 @@ class SqliteDatabase:
         if self._closed:
             raise StoreUnavailable("The database is closed.", is_closed=True)
         loop = asyncio.get_running_loop()
-        decision: _Decision[T] = _Decision(loop=loop)
+        decision: Decision[T] = Decision(loop=loop)
         self._jobs.put(_Job(fn, name, loop, decision))
-        try:
-            return await decision
-        except asyncio.CancelledError:
-            decision.exception()
-            raise
+        return await decision.reached()
 
     async def read(self, fn: Callable[[sa.Connection], T], *, is_single: bool = False) -> T:
         if self._closed:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from outlast.errors import OutlastError, StoreUnavailable
-from outlast.store.database import Database, decided
+from outlast.store.database import Database, Decision
 from outlast.store.unit import Unit
 
 ItemT = TypeVar("ItemT")
@@ -49,7 +49,7 @@ class Change(Protocol[_GivenT, _SaidT]):
 @dataclass(slots=True, eq=False)
 class _Asked(Generic[ItemT, AnswerT]):
     item: ItemT
-    answer: asyncio.Future[AnswerT]
+    answer: Decision[AnswerT]
     tries: int = 0
 
 
@@ -71,13 +71,13 @@ class Together(Generic[ItemT, AnswerT]):
 
     async def ask(self, item: ItemT) -> AnswerT:
         """As `Database.transaction` does: cancelled, it returns when it is decided, and not before."""
-        asked = _Asked[ItemT, AnswerT](item, asyncio.get_running_loop().create_future())
+        asked: _Asked[ItemT, AnswerT] = _Asked(item, Decision(loop=asyncio.get_running_loop()))
         self._waiting.append(asked)
         if self._serving is None:
             # In a context of its own: it serves others than the one who came first.
             self._serving = asyncio.create_task(self._serve(), name=f"together: {self._name}", context=Context())
             self._serving.add_done_callback(self._served)
-        return await decided(asked.answer)
+        return await asked.answer.reached()
 
     async def _serve(self) -> None:
         while self._waiting:
@@ -153,4 +153,5 @@ class Together(Generic[ItemT, AnswerT]):
 def _let_go(asked: Sequence[_Asked[ItemT, AnswerT]]) -> None:
     """Those that have no answer."""
     for each in asked:
-        each.answer.cancel()
+        if not each.answer.done():
+            each.answer.set_exception(asyncio.CancelledError())

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic_ai import Agent, RunContext, ToolDefinition
 from pydantic_ai.capabilities import CapabilityOrdering
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.toolsets import AbstractToolset
 
 from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
-from outlast.calls.direct import cannot_be_run, history_of
+from outlast.calls.direct import cannot_be_run
 from outlast.calls.hook import start
 from outlast.calls.run_tasks import RunTasks
 from outlast.errors import AttemptLost
@@ -62,8 +62,8 @@ async def run_task(
     *,
     deadline_in: float | None,
     ear: Ear,
-) -> None:
-    """Run the tool of a claimed task to its end; whatever it comes to is told by the task."""
+) -> asyncio.Task[Any]:
+    """Start the tool of a claimed task. What it comes to is told by the task; what this gives ends with the tool."""
     running = await _running(shop, task)
     call = host.direct.caller(running)
     if call is None:
@@ -85,7 +85,7 @@ async def run_task(
         is_unasked=not ear.has_heard and task.cancel_requested_at is None,
     )
     ear.close()
-    await asyncio.wait({inner})
+    return inner
 
 
 async def _running(shop: CallShop, task: Task) -> RunningCall:
@@ -115,16 +115,17 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     return RunningCall(session_id, task.turn_id, call_id, task.tool, args, secrets, channel, shop.confirm_call)
 
 
-async def _call(call: Callable[[Any], Awaitable[Any]], threads: CallThreads, lease: DepsLease, args: None) -> Any:
-    value = await lease.open()
+async def _call(call: Callable[[], Awaitable[Any]], threads: CallThreads, lease: DepsLease, _: None) -> Any:
+    await lease.open()  # as for any call, though a tool without a context cannot see what it gives
     with Agent.using_thread_executor(threads):
-        return await call(value)
+        return await call()
 
 
 async def _run(agent: Agent[Any, Any], threads: CallThreads, running: RunningCall, lease: DepsLease) -> Any:
     """One tool without a model: a history that ends in its call, and only the step that executes calls."""
     capture = _Capture(running)
-    _, history = history_of(running)
+    call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
+    history = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
     value = await lease.open()
     try:
         with Agent.using_thread_executor(threads):
