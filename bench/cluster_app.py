@@ -3,8 +3,10 @@
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 
 from pydantic_ai import Agent, Tool
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast, Settings, hints
@@ -51,7 +53,7 @@ def _reply(messages: list[ModelMessage]) -> Step:
 NAME = "cluster"
 
 
-def agent() -> Agent[None, str]:
+def agent(capabilities: Sequence[AbstractCapability[object]] = ()) -> Agent[object, str]:
     return Agent(
         ScriptedModel(_reply),
         tools=[
@@ -61,6 +63,7 @@ def agent() -> Agent[None, str]:
             Tool(watch, metadata=hints(budget=None, read_only=True)),
         ],
         name=NAME,
+        capabilities=list(capabilities),
     )
 
 

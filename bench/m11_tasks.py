@@ -4,7 +4,8 @@ Each is asked for by itself, 32 at a time: a row and the event that tells of it,
 agent that runs, its result and the event that tells of that, all durable. Nobody is woken. Whoever asks at the same
 time as others shares a commit with them, and embedded, the commit that accepts a task also claims it if there is room.
 On PostgreSQL this process accepts, and workers in processes of their own do the rest; beside them PgQueuer alone takes
-and finishes the same number of jobs that do nothing and tell nobody.
+and finishes the same number of jobs that do nothing and tell nobody. "With a run each" is what an agent costs that does
+something around its tools: pydantic-ai makes a run of it for each call.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
 
 from bench import cluster_app, pgqueuer_worker
 from bench.cluster import ROOT, Cluster, cluster
@@ -40,6 +43,10 @@ _ROUNDS = 3
 _OPEN = sa.select(sa.func.count()).select_from(tasks).where(tasks.c.ended_at.is_(None))
 
 
+class Around(AbstractCapability[object]):
+    """Does nothing. What an agent with capabilities does around a tool is done in a run of the agent."""
+
+
 def run() -> Report:
     report = Report(
         ID,
@@ -47,7 +54,8 @@ def run() -> Report:
         "SQLite file, WAL, full; PostgreSQL with fsync, over a unix socket; everything on the same machine",
         columns=("where", "tasks/s", "of each round"),
     )
-    _add(report, "embedded", asyncio.run(_embedded()))
+    _add(report, "embedded", asyncio.run(_embedded(cluster_app.agent())))
+    _add(report, "embedded_with_a_run_each", asyncio.run(_embedded(cluster_app.agent([Around()]))))
     for workers in (1, 2):
         name = f"postgresql_{workers}_worker{'s' if workers > 1 else ''}"
         _add(report, name, _postgresql(workers))
@@ -67,11 +75,9 @@ def _add(report: Report, name: str, rates: list[float]) -> None:
     report.rows.append((name.replace("_", " "), f"{rate:,.0f}", ", ".join(f"{each:,.0f}" for each in rates)))
 
 
-async def _embedded() -> list[float]:
+async def _embedded(agent: Agent[object, str]) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
-        async with Outlast(
-            cluster_app.agent(), database=Path(folder) / "m11.db", settings=Settings(log_level="error")
-        ) as outlast:
+        async with Outlast(agent, database=Path(folder) / "m11.db", settings=Settings(log_level="error")) as outlast:
             return await _rounds(outlast)
 
 
