@@ -26,11 +26,11 @@ class NotAllowed(Exception):
     """This worker may not claim."""
 
 
-def allowed(unit: Unit, worker_id: WorkerId) -> None:
-    assert worker_id == ME
+def allowed(unit: Unit, worker_id: WorkerId) -> bool:
+    return worker_id == ME
 
 
-def refused(unit: Unit, worker_id: WorkerId) -> None:
+def refused(unit: Unit, worker_id: WorkerId) -> bool:
     raise NotAllowed
 
 

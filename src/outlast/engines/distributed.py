@@ -144,9 +144,12 @@ class DistributedEngine(AcceptingEngine):
         except (StoreUnavailable, NotNow) as exc:
             raise Later(str(exc)) from exc
 
-    def _may_claim(self, unit: Unit, worker_id: WorkerId) -> None:
-        if not workers.is_present(unit, worker_id):
-            raise NotNow(f"{worker_id} was taken for dead: it claims nothing until it has a new name")
+    def _may_claim(self, unit: Unit, worker_id: WorkerId) -> bool:
+        if workers.may_begin(unit, worker_id):
+            return True
+        if workers.is_present(unit, worker_id):
+            return False
+        raise NotNow(f"{worker_id} was taken for dead: it claims nothing until it has a new name")
 
     def _lost(self, new: WorkerId) -> None:
         shop = self._worker.workshop

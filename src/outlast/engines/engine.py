@@ -17,7 +17,7 @@ from outlast.ids import TurnId, WorkerId, is_task
 from outlast.sessions import turn
 from outlast.sessions.attempt import Attempt, Cause
 from outlast.sessions.workshop import Workshop
-from outlast.store import events
+from outlast.store import events, pauses
 from outlast.store.database import persistently
 from outlast.store.outbox import Work
 from outlast.store.unit import Unit
@@ -53,8 +53,8 @@ _ARRIVAL_SECONDS = 0.005
 """How often to look whether they have come: any transaction may bring them."""
 
 
-def _permitted(unit: Unit, worker_id: WorkerId) -> None:
-    return
+def _permitted(unit: Unit, worker_id: WorkerId) -> bool:
+    return unit.once(pauses.find) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,8 @@ class Worker:
         return False
 
     def _claim_turn(self, unit: Unit, turn_id: TurnId, shop: Workshop) -> turn.Claim | None:
-        self.permit(unit, shop.worker_id)
+        if not self.permit(unit, shop.worker_id):
+            return None
         return turn.claim(unit, turn_id, shop.worker_id, limits=shop.policy.turns)
 
     async def _claim(self, turn_id: TurnId) -> Attempt | None:

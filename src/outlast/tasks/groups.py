@@ -12,7 +12,7 @@ from outlast.errors import NotFound, OutlastError
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.sessions.inbox import Limits
-from outlast.store import pauses, task_groups, tasks
+from outlast.store import task_groups, tasks
 from outlast.store.outbox import Work
 from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
 from outlast.store.together import LEFT_OUT, LeftOut
@@ -42,8 +42,8 @@ class Ending:
     error: dict[str, Any] | None = None
 
 
-Permit = Callable[[Unit, WorkerId], None]
-"""Asked in the transaction of every claim; raises `NotNow` if this worker may not claim."""
+Permit = Callable[[Unit, WorkerId], bool]
+"""Asked in the transaction of every claim. False: there is a pause. Raises `NotNow` if this worker may not claim."""
 
 
 class NotNow(OutlastError):
@@ -93,8 +93,7 @@ def claim(
     unit: Unit, task_ids: Sequence[TaskId], worker_id: WorkerId, *, permit: Permit, is_alone: bool
 ) -> Sequence[Claimed | LeftOut | None]:
     """Take queued tasks for another attempt each. None: it is no longer there."""
-    permit(unit, worker_id)
-    if unit.once(pauses.find) is not None:
+    if not permit(unit, worker_id):
         return [None] * len(task_ids)
     sessions = task_groups.sessions_of(unit, task_ids)
     found = task_groups.lock(unit, sessions, is_alone=is_alone)
