@@ -169,3 +169,30 @@ async def test_a_pause_that_ends_while_a_task_is_asked_for_leaves_it_to_nobody_e
         commits.release("hold")
         await asyncio.gather(holding, unpausing)
         assert [(await ended(outlast, each)).result for each in accepted] == ["paid"] * 3
+
+
+async def test_a_tool_that_ignores_its_cancel_does_not_hold_up_the_end(runtime: Runtime) -> None:
+    """P6: what becomes of it is told at the next start."""
+    here, over = Checkpoint(), asyncio.Event()
+
+    async def stubborn() -> str:
+        while not over.is_set():
+            try:
+                await here()
+                await over.wait()
+            except asyncio.CancelledError:
+                continue
+        return "at last"
+
+    async with runtime(tools=[Tool(stubborn)]) as outlast:
+        session = await outlast.sessions.create()
+        task = await TaskIntake(outlast.database).accept(session.id, new("stubborn"))
+        async with asyncio.timeout(PATIENCE):
+            await here.reached()
+        here.open()
+    over.set()
+    await let_run()
+    async with runtime(tools=[]) as outlast:
+        found = await ended(outlast, task)
+        assert found.error is not None
+        assert found.error["kind"] == "interrupted"

@@ -181,7 +181,8 @@ class Worker:
             await asyncio.sleep(_ARRIVAL_SECONDS)
 
     async def _wait(self, seconds: float | None) -> None:
-        while running := {*self._running.values(), *self.tasks.running}:
+        """For turns, and for tasks that are being started: `parked` owns the tools of those that run."""
+        while running := {*self._running.values(), *self.tasks.starting}:
             _, pending = await asyncio.wait(running, timeout=seconds)
             if pending:
                 return

@@ -35,7 +35,10 @@ class TaskRuns:
     def __init__(self, shop: Callable[[], Workshop], permit: Permit) -> None:
         self._shop = shop
         self._permit = permit
+        self._starting: dict[str, asyncio.Task[None]] = {}
+        """Until the tool of the task runs."""
         self._running: dict[str, asyncio.Task[Any]] = {}
+        """The tools that run; their ends are told by whoever owns their calls."""
         self._expected: dict[Work, Workshop] = {}
         """What a commit claims that is not known here yet, and under which name."""
         self._handed_again: set[str] = set()
@@ -48,15 +51,18 @@ class TaskRuns:
         )
 
     def __len__(self) -> int:
-        return len(self._running) + len(self._expected)
+        return len(self._starting) + len(self._running) + len(self._expected)
+
+    def __contains__(self, task_id: str) -> bool:
+        return task_id in self._starting or task_id in self._running
 
     @property
     def is_expecting(self) -> bool:
         return bool(self._expected)
 
     @property
-    def running(self) -> Sequence[asyncio.Task[Any]]:
-        return list(self._running.values())
+    def starting(self) -> Sequence[asyncio.Task[None]]:
+        return list(self._starting.values())
 
     def expect(self, work: Work) -> WorkerId:
         """A place is kept for a task that is claimed as it is made, until `begin`, or `forget` if it is not made."""
@@ -74,7 +80,7 @@ class TaskRuns:
         """Start it, unless an attempt of it already runs here. What the commit did not claim is claimed."""
         task_id = TaskId(work.id)
         shop = self._expected.pop(work, None) or self._shop()
-        if task_id in self._running:
+        if task_id in self:
             self._handed_again.add(task_id)
             return
         ear = shop.calls.parked.ear(task_id)
@@ -84,7 +90,7 @@ class TaskRuns:
 
     async def take(self, task_id: TaskId) -> None:
         """Claim it and start it: claimed, or not there to claim, when this returns."""
-        if task_id in self._running:
+        if task_id in self:
             raise NotNow(f"an earlier attempt of {task_id} still ends here")
         ear = self._shop().calls.parked.ear(task_id)
         try:
@@ -100,7 +106,7 @@ class TaskRuns:
 
     def _start(self, task_id: TaskId, run: Coroutine[Any, Any, None]) -> None:
         # In a context of its own: whoever made it may be in the middle of a request, or of another call.
-        self._running[task_id] = asyncio.create_task(run, name=f"attempt {task_id}", context=Context())
+        self._starting[task_id] = asyncio.create_task(run, name=f"attempt {task_id}", context=Context())
 
     def _claim(
         self, unit: Unit, task_ids: Sequence[TaskId], /, *, is_alone: bool
@@ -131,6 +137,7 @@ class TaskRuns:
             await self._run(claimed, shop, ear)
 
     def _end(self, task_id: TaskId) -> None:
+        self._starting.pop(task_id, None)
         self._running.pop(task_id, None)
         self._handed_again.discard(task_id)
         self.when_free()
@@ -158,4 +165,5 @@ class TaskRuns:
                 self._end(task.id)
             else:
                 self._running[task.id] = inner
+                del self._starting[task.id]
                 inner.add_done_callback(lambda _: self._end(task.id))

@@ -157,6 +157,7 @@ class PostgresDatabase:
                 return fn(connection)
 
         for attempt in self._attempts():
+            self._check_open()
             driver = None
             try:
                 return await greenlet_spawn(run)
@@ -176,8 +177,14 @@ class PostgresDatabase:
         self._is_closed = True
         await self._engine.dispose()
 
+    def _check_open(self) -> None:
+        """A pool that was closed would make new connections, and nobody would close those."""
+        if self._is_closed:
+            raise StoreUnavailable("The database is closed.", is_closed=True)
+
     async def _transaction(self, fn: Callable[[Unit], T], name: str) -> T:
         for attempt in self._attempts():
+            self._check_open()
             try:
                 result, unit = await self._run(fn, name)
             except FOREIGN as exc:
@@ -231,8 +238,6 @@ class PostgresDatabase:
             return found, found == "committed" and unit.stands(connection)
 
         async def ask() -> tuple[str | None, bool]:
-            if self._is_closed:
-                raise StoreUnavailable("The database is closed.", is_closed=True)
             try:
                 # Each statement sees what is committed when it begins: the second one what the first one found.
                 return await self.read(status, is_single=True)
