@@ -73,7 +73,7 @@ async def test_a_parked_call_of_a_tool_that_was_renamed_ends_and_says_why(databa
         session = await outlast.sessions.get(session.id)
         task = await outlast.tasks.wait((await only_task(session)).id, seconds=PATIENCE)
         assert task.state == "failed"
-        assert "'measure' cannot be run again: it is not there" in str(task.error)
+        assert "'measure' cannot be run: it is not there" in str(task.error)
         outcome = await session.settled()
         assert outcome is not None
         assert outcome.state == "completed"
