@@ -5,7 +5,8 @@ agent that runs, its result and the event that tells of that, all durable. Nobod
 time as others shares a commit with them, and embedded, the commit that accepts a task also claims it if there is room.
 On PostgreSQL this process accepts, and workers in processes of their own do the rest; beside them PgQueuer alone takes
 and finishes the same number of jobs that do nothing and tell nobody. "With a run each" is what an agent costs that does
-something around its tools: pydantic-ai makes a run of it for each call.
+something around its tools: pydantic-ai makes a run of it for each call. In fewer sessions those who accept, claim and
+end are more often in each other's way: a session is changed by one after the other.
 """
 
 import asyncio
@@ -37,7 +38,9 @@ from tests.support.postgres import running_postgres
 
 ID = "M11"
 _COUNT = 1_000
-_SESSIONS = 50
+_SESSIONS = 200
+"""Five tasks each: so many of a session may run at once."""
+_CROWDED = 50
 _AT_ONCE = 32
 _ROUNDS = 3
 _OPEN = sa.select(sa.func.count()).select_from(tasks).where(tasks.c.ended_at.is_(None))
@@ -59,6 +62,7 @@ def run() -> Report:
     for workers in (1, 2):
         name = f"postgresql_{workers}_worker{'s' if workers > 1 else ''}"
         _add(report, name, _postgresql(workers))
+        _add(report, f"{name}_in_{_CROWDED}_sessions", _postgresql(workers, sessions=_CROWDED))
         _add(report, f"pgqueuer_{workers}_worker{'s' if workers > 1 else ''}", _pgqueuer(workers))
     numbers = report.numbers
     report.targets = [
@@ -81,20 +85,20 @@ async def _embedded(agent: Agent[object, str]) -> list[float]:
             return await _rounds(outlast)
 
 
-def _postgresql(workers: int) -> list[float]:
+def _postgresql(workers: int, *, sessions: int = _SESSIONS) -> list[float]:
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder), workers=workers, has_api=False) as made:
-        return asyncio.run(_through(made))
+        return asyncio.run(_through(made, sessions))
 
 
-async def _through(made: Cluster) -> list[float]:
+async def _through(made: Cluster, sessions: int) -> list[float]:
     settings = Settings(run_work=False, files=str(made.folder / "files"), log_level="error")
     async with Outlast(cluster_app.agent(), database=made.database, settings=settings) as outlast:
-        return await _rounds(outlast)
+        return await _rounds(outlast, sessions)
 
 
-async def _rounds(outlast: Outlast[Any, Any]) -> list[float]:
+async def _rounds(outlast: Outlast[Any, Any], count: int = _SESSIONS) -> list[float]:
     intake = TaskIntake(outlast.database)
-    sessions = [(await outlast.sessions.create()).id for _ in range(_SESSIONS)]
+    sessions = [(await outlast.sessions.create()).id for _ in range(count)]
     await _round(outlast, intake, sessions, _COUNT // 10)  # warm
     return [await _round(outlast, intake, sessions, _COUNT) for _ in range(_ROUNDS)]
 
