@@ -11,7 +11,7 @@ from outlast.sessions.inbox import Limits
 from outlast.store import tasks
 from outlast.store.database import Database
 from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
-from outlast.store.together import LEFT_OUT, Together
+from outlast.store.together import LeftOut, Together
 from outlast.store.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.tasks import groups
@@ -110,7 +110,12 @@ async def test_the_first_end_wins_in_a_group_and_after_it(database: Database) ->
     late = Ending(session_id, one, 1, TaskState.FAILED, error={"kind": "tool_error", "message": "too late"})
     stale = Ending(session_id, two, 3, TaskState.SUCCEEDED)
     other = Ending(session_id, two, 1, TaskState.FAILED, error={"kind": "tool_error", "message": "closed"})
-    assert await end(database, done, late, stale, other) == [Disposition.MOVED, LEFT_OUT, LEFT_OUT, Disposition.MOVED]
+    assert await end(database, done, late, stale, other) == [
+        Disposition.MOVED,
+        LeftOut.ALONE,
+        LeftOut.ALONE,
+        Disposition.MOVED,
+    ]
     assert [await settle.ask(each) for each in (late, stale)] == [Disposition.STALE_ATTEMPT] * 2
     first, second = await found(database, one), await found(database, two)
     assert (first.state, first.result, first.error) == (TaskState.SUCCEEDED, {"metres": 7}, None)
@@ -132,6 +137,6 @@ async def test_an_end_that_wakes_somebody_is_left_out_of_a_group(database: Datab
     (waking,) = await accepted(database, session_id, wake=WakePolicy.ON_TERMINAL)
     await claim(database, silent, waking)
     endings = [Ending(session_id, each, 1, TaskState.SUCCEEDED, result="done") for each in (silent, waking)]
-    assert await end(database, *endings) == [Disposition.MOVED, LEFT_OUT]
+    assert await end(database, *endings) == [Disposition.MOVED, LeftOut.ALONE]
     assert await end(database, endings[1], is_alone=True) == [Disposition.MOVED]
     assert any(each.type == "input.accepted" for each in await stored_events(database, session_id))

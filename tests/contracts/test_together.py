@@ -11,7 +11,7 @@ from outlast.errors import NotFound, OutlastError, StoreUnavailable
 from outlast.ids import SessionId
 from outlast.store import together
 from outlast.store.database import Database
-from outlast.store.together import LEFT_OUT, LeftOut, Together
+from outlast.store.together import LeftOut, Together
 from outlast.store.unit import Unit
 from tests.support.commits import HeldCommits, let_run
 from tests.support.store import new_session, note, opened, stored_events
@@ -44,7 +44,7 @@ class Notes:
             raise ValueError(f"nobody may note {text}")
         if unit.has_locked(session_id):
             return unit.append(session_id, [note(text)])
-        return NotFound("There is no such session.") if is_alone else LEFT_OUT
+        return NotFound("There is no such session.") if is_alone else LeftOut.HELD
 
 
 async def texts(database: Database, session_id: SessionId) -> list[str]:

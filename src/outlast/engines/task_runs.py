@@ -1,4 +1,4 @@
-"""The tasks that a worker runs: claimed several at once, each run to its end in a coroutine of its own."""
+"""The tasks that a worker runs: claimed several at once, each started in a coroutine of its own."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence

@@ -28,12 +28,12 @@ _PAUSE_SECONDS = 0.005
 
 
 class LeftOut(Enum):
-    """The answer for one that this group cannot serve: it joins the next ones, and is served alone after some."""
+    """The answer for one that this group cannot serve."""
 
-    LEFT_OUT = "left out"
-
-
-LEFT_OUT = LeftOut.LEFT_OUT
+    HELD = "held"
+    """Somebody else holds what it needs: it joins the next groups, and is served alone after some."""
+    ALONE = "alone"
+    """No group can serve it."""
 
 
 class Change(Protocol[_GivenT, _SaidT]):
@@ -142,6 +142,7 @@ class Together(Generic[ItemT, AnswerT]):
         left: list[_Asked[ItemT, AnswerT]] = []
         for each, answer in zip(some, answers, strict=True):
             if isinstance(answer, LeftOut):
+                each.tries = _TRIES if answer is LeftOut.ALONE else each.tries
                 left.append(each)
             elif isinstance(answer, OutlastError):
                 each.answer.set_exception(answer)

@@ -1,7 +1,7 @@
 """The moves of many tasks at once: accepted, claimed and ended, each group in one transaction.
 
 Each is what `service` does for one. Groups wait for nobody: what needs a session that somebody else holds, or more
-than a group does, is left out and asked for again (`store/together.py`).
+than a group does, is left out (`store/together.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from outlast.sessions.inbox import Limits
 from outlast.store import task_groups, tasks
 from outlast.store.outbox import Work
 from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
-from outlast.store.together import LEFT_OUT, LeftOut
+from outlast.store.together import LeftOut
 from outlast.store.turns import Disposition
 from outlast.store.unit import LockedSession, Unit
 from outlast.tasks import service
@@ -85,7 +85,8 @@ def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[
         tell(unit, EventType.TASK_CREATED, task)
         start.claim = None if task.worker_id is None else Claimed(task, service.seconds_left(unit, task))
         unit.submit(start)
-    missed = NotFound("There is no such session.") if is_alone else LEFT_OUT
+    is_known = is_alone or unit.is_serial
+    missed = NotFound("There is no such session.") if is_known else LeftOut.HELD
     return [inserted.get(each.new.id, missed) for each in wanted]
 
 
@@ -107,7 +108,7 @@ def claim(
         if task is not None:
             return Claimed(task, service.seconds_left(unit, task))
         is_held = task_id in sessions and not unit.has_locked(sessions[task_id])
-        return LEFT_OUT if is_held and not is_alone else None
+        return LeftOut.HELD if is_held and not is_alone else None
 
     return [answer(each) for each in task_ids]
 
@@ -122,7 +123,8 @@ def end(unit: Unit, endings: Sequence[Ending], *, is_alone: bool, limits: Limits
     for each in endings:
         task = found.get(each.task_id)
         if task is None or task.id in ended or not task.is_run_by(each.attempt) or task.wake is not WakePolicy.SILENT:
-            answers.append(LEFT_OUT)
+            is_there = unit.is_serial or unit.has_locked(each.session_id)
+            answers.append(LeftOut.ALONE if is_there else LeftOut.HELD)
             continue
         ended[task.id] = replace(task, state=each.state, result=each.result, error=each.error, ended_at=unit.now)
         answers.append(Disposition.MOVED)
