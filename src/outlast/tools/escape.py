@@ -4,7 +4,8 @@ import re
 
 OWN_TAGS = ("background_result", "attached_context", "attached_files", "runtime_notice")
 
-_OWN_TAG = re.compile(r"<(?=\s*/?\s*(?:" + "|".join(OWN_TAGS) + r")\b)", re.I)
+# Never two runs of blanks side by side: the ways to share them out would be tried, one after the other.
+_OWN_TAG = re.compile(r"<(?=\s*+(?:/\s*+)?(?:" + "|".join(OWN_TAGS) + r")\b)", re.I)
 
 
 def escape(text: str) -> str:
