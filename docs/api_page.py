@@ -25,6 +25,10 @@ replayed, then what comes is followed, also after the end of a turn. Each event 
 `Last-Event-ID` or `?after=`. A comment comes every ten seconds while nothing happens. Frames without an `id:` are
 said to this reader only (`stream.lagged`, `stream.expired`, `session.deleted`).
 
+**A parameter without a value is not given.** Pages build addresses from what they have: `?after=`, `?after=undefined`
+and `?after=null` are read as if the parameter were left out. In `search`, `external_id`, `agent`, `kind` and `owner_id`
+the words mean themselves, and only an empty value is left out.
+
 **Not yours is not there.** Another owner's id and an unknown id get the same answer.
 
 ## Problems

@@ -30,6 +30,7 @@ SCENARIOS = {
     "stream": "words are seen before the answer is whole",
     "repeat": "the same message sent twice is one message; one that was changed is refused",
     "reload": "a new page gets the whole answer once, and nothing when nothing runs",
+    "first": "a page that is reloaded during its first answer has none to name, and still gets it",
     "leave": "a page that goes away does not stop the turn, and finds it again",
     "cut": "a page whose network broke gets the whole answer once",
     "stop": "stopping ends the stream and keeps what was said",

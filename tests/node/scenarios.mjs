@@ -120,6 +120,30 @@ const scenarios = {
     assert.deepEqual([stranger.status, stranger.messages], ["ready", []]);
   },
 
+  async first() {
+    const chat = page();
+    const sending = chat.sendMessage(slow);
+    await chat.until(says("One "));
+    const opened = async () => (await (await fetch(`${url}/api/chat/${id}/messages`, { headers })).json()).items;
+    const reloaded = [];
+    for (const last of [(chat) => chat.answers.at(-1)?.id, () => "", () => null, () => "welcome", () => "start"]) {
+      const each = page({ messages: await opened(), ...patient(() => last(each)) });
+      reloaded.push([each, each.resumeStream()]);
+      await each.until(says("One "));
+    }
+    await open("first");
+    await sending;
+    for (const [each, resuming] of reloaded) {
+      await resuming;
+      assert.deepEqual([each.status, each.error], ["ready", undefined]);
+      assert.deepEqual(roles(each), ["user", "assistant"]);
+      assert.equal(textOf(each.answers[0]), "One two.");
+    }
+    const late = page({ messages: chat.messages.slice(0, 1), ...patient(() => "start") });
+    await late.resumeStream();
+    assert.equal(textOf(late.answers[0]), "One two.", "it ended between the messages and the reconnect");
+  },
+
   async leave() {
     const chat = page();
     const sending = chat.sendMessage(slow);

@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 import outlast
 from outlast.api import problems
 from outlast.api.auth import Authenticate, Authenticator, ByJwt, ByKey, ByProgram, Gate
+from outlast.api.blank import BlankParameters
 from outlast.api.limits import BodyLimit, RequestRate
 from outlast.api.login import Logins
 from outlast.api.routes import (
@@ -89,6 +90,7 @@ def _authenticators(runtime: Outlast[Any, Any], authenticate: Authenticate | Non
 
 
 def _add_middleware(app: FastAPI, settings: Settings) -> None:
+    app.add_middleware(BlankParameters)
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     if settings.cors_origins:
         app.add_middleware(

@@ -5,9 +5,10 @@ from collections.abc import Coroutine
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from fastapi import Depends, Header, Query, Request
+from pydantic import AfterValidator
 from starlette.exceptions import HTTPException
 
-from outlast.api import problems, sse
+from outlast.api import blank, problems, sse
 from outlast.api.auth import Caller
 from outlast.errors import InvalidInput
 from outlast.runtime import Outlast
@@ -90,7 +91,9 @@ IdempotencyKey = Annotated[
     ),
 ]
 LastEventId = Annotated[
-    str | None, Header(alias="Last-Event-ID", max_length=2_000, description="Go on after this; wins over `after`.")
+    str | None,
+    Header(alias="Last-Event-ID", max_length=2_000, description="Go on after this; wins over `after`."),
+    AfterValidator(blank.or_none),
 ]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Cursor = Annotated[str | None, Query(max_length=500, description="`next` of the page before.")]

@@ -11,7 +11,7 @@ from contextlib import aclosing
 
 from pydantic_ai.ui.vercel_ai.response_types import AbortChunk, StartChunk
 
-from outlast.errors import Conflict, NotFound
+from outlast.errors import Conflict, InvalidInput, NotFound
 from outlast.events.stream import EventStream
 from outlast.events.types import EventType
 from outlast.ids import InputId, TurnId
@@ -24,6 +24,8 @@ from outlast.sessions.session import Session
 from outlast.store.database import persistently
 from outlast.store.inputs import InputState
 
+START = "start"
+"""What a client that has no answer yet names as its last one."""
 _DECIDING = frozenset({EventType.INPUT_DELIVERED, EventType.INPUT_REMOVED, EventType.SESSION_HELD})
 """After one of these a message that waits is delivered, or will not be soon."""
 _STARTING = frozenset({EventType.TURN_QUEUED})
@@ -145,5 +147,8 @@ async def _next(session: Session, after: str | None) -> TurnId | None:
     await session.refresh()
     if after is None:
         return session.turn_id
-    found = await session.turn_after(after)
+    try:
+        found = await (session.first_turn() if after == START else session.turn_after(after))
+    except (InvalidInput, NotFound):  # a greeting that the page made up, or an answer of a chat that was deleted
+        return session.turn_id
     return None if found is None else found.id

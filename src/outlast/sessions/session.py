@@ -179,9 +179,15 @@ class Session:
         shown = [self.turn(row.id) for row in rows[-most:]]
         return Page(shown, shown[0].id if len(rows) > most else None)
 
+    async def first_turn(self) -> Turn | None:
+        """The turn that the session began with; None if it had none yet."""
+        return await self._turn_from(0)
+
     async def turn_after(self, turn_id: TurnId | str) -> Turn | None:
         """The turn that came next after another one, whether it runs or is over."""
-        after = await self.turn(turn_id).begins_after() + 1
+        return await self._turn_from(await self.turn(turn_id).begins_after() + 1)
+
+    async def _turn_from(self, after: int) -> Turn | None:
         found = await self._read(lambda connection: turns.next_of(connection, self.id, after=after))
         return None if found is None else self.turn(found.id)
 

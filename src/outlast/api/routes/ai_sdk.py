@@ -47,7 +47,11 @@ async def resume_chat(
     wait: Wait,
     after: Annotated[
         str | None,
-        Query(max_length=100, description="The id of the last answer: the one after it, even if it is over."),
+        Query(
+            max_length=100,
+            description="The id of the page's last answer: the one after it, even if it is over. `start`: the first. "
+            "What is no answer of this chat counts as not given.",
+        ),
     ] = None,
 ) -> Response:
     """The answer that is being made, from its beginning; 204 when there is none, also for a chat that is not there."""
