@@ -19,7 +19,9 @@ from jwt.algorithms import RSAAlgorithm
 
 from outlast.api import Principal, create_app
 from outlast.store import keys
-from tests.support.runtime import Runtime
+from outlast.testing import call
+from tests.support.checkpoint import Checkpoint
+from tests.support.runtime import Runtime, scripted
 from tests.support.server import Served, serving
 
 AUDIENCE = "outlast"
@@ -207,6 +209,55 @@ async def test_a_browser_that_logs_out_is_out(runtime: Runtime) -> None:
         assert (await server.with_headers(copied).get("/v1/sessions")).status_code == 401
         assert (await ada.post("/v1/logout")).status_code == 204
         assert (await ada.get("/v1/sessions")).status_code == 200
+
+
+async def test_a_revoked_key_ends_the_links_and_cookies_made_with_it(runtime: Runtime) -> None:
+    """G1: also a cookie that was made with such a cookie, and what each of them streams."""
+    async with serving(runtime()) as server:
+        key, text = await server.outlast.keys.make("ada", "laptop")
+        first = await logged_in(server, server.with_headers(bearing(text)))
+        second = await logged_in(server, server.with_headers(first))
+        unused = (await server.with_headers(first).post("/v1/login/links")).json()["token"]
+        async with reading(server, first), reading(server, second):
+            await server.outlast.keys.revoke(key.id)
+        for cookie in (first, second):
+            assert (await server.with_headers(cookie).get("/v1/sessions")).status_code == 401
+        refused = await server.with_headers({}).post("/v1/login", json={"token": unused})
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+        assert "set-cookie" not in refused.headers
+
+
+async def test_a_wait_ends_with_the_key_that_asked(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G1: what comes later is not told to whoever may no longer know it."""
+    here, waiting = Checkpoint(), asyncio.Event()
+
+    async def left(request: Request) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    async def survey() -> str:
+        await here()
+        return "12 metres"
+
+    monkeypatch.setattr("outlast.api.wiring._left", left)
+    async with asyncio.timeout(20), serving(runtime(scripted(call("survey"), "done"), tools=[survey])) as server:
+        key, text = await server.outlast.keys.make("ada", "laptop")
+        client = server.with_headers(bearing(text))
+        session = (await client.post("/v1/sessions", json={})).json()["id"]
+        await client.post(f"/v1/sessions/{session}/messages", json={"text": "go"})
+        asked = asyncio.create_task(client.get(f"/v1/sessions/{session}/result?wait=10"))
+        await waiting.wait()
+        await server.outlast.keys.revoke(key.id)
+        assert (await asked).status_code == 401
+        here.open()
+
+
+async def logged_in(server: Served, client: httpx2.AsyncClient) -> dict[str, str]:
+    """The cookie of a browser that followed a link which this client made."""
+    token = (await client.post("/v1/login/links")).json()["token"]
+    browser = server.with_headers({})
+    assert (await browser.post("/v1/login", json={"token": token})).status_code == 200
+    return {"Cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
 
 
 async def test_other_origins_are_closed_unless_set(runtime: Runtime) -> None:

@@ -1,5 +1,6 @@
 """API keys on both databases: the text opens, nothing else does, and the store cannot tell what it was."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from outlast.clock import Clock, ManualClock, SystemClock
-from outlast.errors import InvalidInput, NotFound, StoreUnavailable
+from outlast.errors import InvalidInput, NotFound, StoreUnavailable, Unauthenticated
 from outlast.events.signals import LocalSignals
 from outlast.owners.keys import USED_EVERY, Keys
 from outlast.store.database import CommitWatcher, Database
@@ -195,3 +196,49 @@ def test_a_key_says_by_itself_whether_it_is_valid() -> None:
     assert key().is_valid(now)
     assert not key(expires_at=now).is_valid(now)
     assert not key(revoked_at=now).is_valid(now)
+
+
+async def test_what_was_made_with_a_key_ends_with_it(keys: Keys) -> None:
+    """G1: at any remove; what was made with another key goes on, and so does the key that was there before."""
+    first, _ = await keys.make(OWNER, "laptop")
+    cookie, cookie_text = await keys.make(OWNER, "browser", made_with=first.id)
+    _, second_text = await keys.make(OWNER, "browser", made_with=cookie.id)
+    _, other_text = await keys.make(OWNER, "other")
+    await keys.revoke(first.id)
+    assert [await keys.find(each) for each in (cookie_text, second_text)] == [None, None]
+    assert await keys.find(other_text) is not None
+
+
+async def test_to_end_what_was_made_with_a_key_leaves_the_key(keys: Keys) -> None:
+    """G1: who logs out of one browser is still there in the others."""
+    first, first_text = await keys.make(OWNER, "laptop")
+    cookie, _ = await keys.make(OWNER, "browser", made_with=first.id)
+    _, sister_text = await keys.make(OWNER, "browser", made_with=first.id)
+    await keys.revoke(cookie.id)
+    assert await keys.find(first_text) is not None
+    assert await keys.find(sister_text) is not None
+
+
+async def test_nothing_is_made_with_a_key_that_has_ended(keys: Keys) -> None:
+    """G1: revoked or expired; and nothing lasts longer than what it was made with."""
+    short, _ = await keys.make(OWNER, "short", expires_in=timedelta(hours=1))
+    longer, _ = await keys.make(OWNER, "browser", expires_in=timedelta(days=30), made_with=short.id)
+    assert longer.expires_at == short.expires_at
+    for key in (short, longer):
+        await keys.revoke(key.id)
+        with pytest.raises(Unauthenticated):
+            await keys.make(OWNER, "browser", made_with=key.id)
+    over, _ = await keys.make(OWNER, "over", expires_in=timedelta(microseconds=1))
+    with pytest.raises(Unauthenticated):
+        await keys.make(OWNER, "browser", made_with=over.id)
+    assert sum(each.revoked_at is None for each in await keys.list()) == 1
+
+
+async def test_a_cookie_made_while_its_key_is_revoked_opens_nothing(keys: Keys) -> None:
+    """G1: whoever is first, no key stays that was made with one that ended."""
+    for _ in range(10):
+        root, _ = await keys.make(OWNER, "laptop")
+        cookie, _ = await keys.make(OWNER, "browser", made_with=root.id)
+        making = [keys.make(OWNER, "browser", made_with=each) for each in (root.id, cookie.id, root.id, cookie.id)]
+        await asyncio.gather(*making[:2], keys.revoke(root.id), *making[2:], return_exceptions=True)
+    assert [each for each in await keys.list(limit=500) if each.revoked_at is None] == []

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from outlast import Client, Event
@@ -38,16 +39,28 @@ def client(server: ServingProcess) -> Client:
 
 
 async def test_a_key_that_is_revoked_at_one_server_ends_its_streams_at_another(servers: list[ServingProcess]) -> None:
-    """G1: at once, wherever they are."""
+    """G1: at once, wherever they are, and those of cookies that were made with it."""
     async with client(servers[0]) as here:
         made = await here.keys.make("ada", "spare")
-        async with Client(servers[1].place.url, made.key) as there:
+        url = servers[1].place.url
+        async with Client(url, made.key) as there, Client(url, await cookie_of(url, made.key)) as browser:
             session = await there.sessions.create()
-            async with session.events() as stream:
+            async with session.events() as stream, (await browser.sessions.get(session.id)).events() as cookie_s:
                 await anext(stream)
+                await anext(cookie_s)
                 await here.keys.revoke(made.id)
-                with pytest.raises(Unauthenticated):
-                    await anext(stream)
+                for each in (stream, cookie_s):
+                    with pytest.raises(Unauthenticated):
+                        await anext(each)
+
+
+async def cookie_of(url: str, key: str) -> str:
+    """What a browser's cookie holds after it followed a link that was made with the key."""
+    async with httpx2.AsyncClient(base_url=url) as browser:
+        link = await browser.post("/v1/login/links", headers={"Authorization": f"Bearer {key}"})
+        await browser.post("/v1/login", json={"token": link.json()["token"]})
+        (text,) = browser.cookies.values()
+        return text
 
 
 async def test_a_client_goes_over_to_another_server_while_the_worker_of_its_turn_is_killed(

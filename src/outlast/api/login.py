@@ -45,7 +45,12 @@ class Logins:
             raise Unauthenticated("What the link was made with has expired: ask for a new one.")
         try:
             return await keys.make(
-                principal.owner_id, "browser", role=principal.role, scope=principal.scope, expires_in=lasts
+                principal.owner_id,
+                "browser",
+                role=principal.role,
+                scope=principal.scope,
+                expires_in=lasts,
+                made_with=principal.key_id,
             )
         except StoreUnavailable:
             self._waiting[token] = found  # it was not worth anything yet: the browser may try again

@@ -8,9 +8,9 @@ from fastapi import Depends, Header, Query, Request
 from pydantic import AfterValidator
 from starlette.exceptions import HTTPException
 
-from outlast.api import blank, problems, sse
+from outlast.api import auth, blank, problems, sse
 from outlast.api.auth import Caller
-from outlast.errors import InvalidInput
+from outlast.errors import InvalidInput, Unauthenticated
 from outlast.runtime import Outlast
 from outlast.sessions.directory import Sessions
 from outlast.sessions.session import Session
@@ -62,17 +62,20 @@ Wait = Annotated[float, Depends(_wait)]
 
 
 async def while_there(request: Request, waiting: Coroutine[Any, Any, T]) -> T:
-    """What is waited for, unless the client goes away meanwhile: nobody else ends a wait that nobody reads."""
+    """What is waited for, unless the client goes away meanwhile, or what let it in ends."""
     asked, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(_left(request))
+    lapse = asyncio.ensure_future(auth.lapsed(request.app.state.outlast.keys, request.state.principal))
     try:
-        await asyncio.wait({asked, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({asked, gone, lapse}, return_when=asyncio.FIRST_COMPLETED)
+        if lapse.done():
+            raise Unauthenticated("The key that this was asked with was revoked or has expired.")
         if asked.done():
             return asked.result()
         raise HTTPException(400, "The client has gone.")
     finally:
-        asked.cancel()
-        gone.cancel()
-        await asyncio.wait({asked, gone})
+        for each in (asked, gone, lapse):
+            each.cancel()
+        await asyncio.wait({asked, gone, lapse})
 
 
 async def _left(request: Request) -> None:

@@ -71,7 +71,7 @@ def revoke(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke a key: from now on it opens nothing."""
+    """Revoke a key, and with it the links and cookies that were made with it: they open nothing from now on."""
 
     async def work(client: Client) -> None:
         await client.keys.revoke(key)

@@ -37,5 +37,5 @@ class Keys:
         return ListOf[KeyAnswer].model_validate(answer).items
 
     async def revoke(self, key_id: str) -> None:
-        """From now on it opens nothing."""
+        """From now on it opens nothing, nor do the links and cookies that were made with it; open streams end."""
         await self._connection.ask("DELETE", path("keys", key_id))

@@ -14,7 +14,7 @@ import structlog
 
 from outlast import ids
 from outlast.clock import Clock
-from outlast.errors import InvalidInput, NotFound, StoreUnavailable
+from outlast.errors import InvalidInput, NotFound, StoreUnavailable, Unauthenticated
 from outlast.events.signals import Signals, key_topic
 from outlast.ids import KeyId
 from outlast.store import keys
@@ -49,8 +49,13 @@ class Keys:
         role: Role = "user",
         scope: Scope = "write",
         expires_in: timedelta | None = None,
+        made_with: KeyId | None = None,
     ) -> tuple[Key, str]:
-        """A new key, and its text: it is not stored, so keep it now. `name` says to people what it is for."""
+        """A new key, and its text: it is not stored, so keep it now. `name` says to people what it is for.
+
+        `made_with`: the key that whoever gets this one has shown. The new one ends with it, and is not made when
+        that one has ended (`Unauthenticated`).
+        """
         _check_name("owner_id", owner_id)
         _check_name("name", name)
         if role not in get_args(Role):
@@ -62,6 +67,9 @@ class Keys:
         key_id, secret = ids.key_id(), secrets.token_hex(32)
 
         def make(unit: Unit) -> Key:
+            expires_at = None if expires_in is None else unit.now + expires_in
+            if made_with is not None:
+                expires_at = _not_after(expires_at, _still_open(unit, made_with))
             return keys.insert(
                 unit,
                 key_id,
@@ -70,7 +78,8 @@ class Keys:
                 role=role,
                 scope=scope,
                 hash_=_hash(secret),
-                expires_at=None if expires_in is None else unit.now + expires_in,
+                expires_at=expires_at,
+                made_with=made_with,
             )
 
         key = await self.database.transaction(make, name="key.make")
@@ -98,13 +107,13 @@ class Keys:
     async def revoke(self, key_id: KeyId | str, *, owner_id: str | None = None) -> Key:
         """The key opens nothing from now on; to revoke it again changes nothing. `owner_id`: only if it is theirs.
 
-        Streams that it opened end too.
+        With it ends what was made with it, a browser's cookie for one, and every stream that any of them opened.
         """
 
         def revoke(unit: Unit) -> Key:
             found = _owned(unit.connection, key_id, owner_id)
-            keys.revoke(unit, found.id)
-            unit.signal(key_topic(found.id))
+            for each in keys.revoke(unit, found.id):
+                unit.signal(key_topic(each))
             return _owned(unit.connection, key_id, owner_id)
 
         return await self.database.transaction(revoke, name="key.revoke")
@@ -135,6 +144,18 @@ def _owned(connection: sa.Connection, key_id: str, owner_id: str | None) -> Key:
     if found is None or (owner_id is not None and found[0].owner_id != owner_id):
         raise NotFound("There is no such key.", id=key_id)
     return found[0]
+
+
+def _still_open(unit: Unit, key_id: KeyId) -> datetime | None:
+    """When a key ends that has not ended."""
+    found = keys.hold(unit, key_id)
+    if found is None or not found.is_valid(unit.now):
+        raise Unauthenticated("What this was made with was revoked or has expired: ask for a new one.")
+    return found.expires_at
+
+
+def _not_after(asked: datetime | None, latest: datetime | None) -> datetime | None:
+    return min((each for each in (asked, latest) if each is not None), default=None)
 
 
 def _hash(secret: str) -> str:

@@ -264,7 +264,9 @@ keys = sa.Table(
     _instant("expires_at", nullable=True),
     _instant("used_at", nullable=True),
     _instant("revoked_at", nullable=True),
+    sa.Column("made_with", sa.Text, nullable=True),
     sa.Index("ix_keys_owner_id", "owner_id"),
+    sa.Index("ix_keys_made_with", "made_with"),
 )
 
 spending = sa.Table(

@@ -34,5 +34,5 @@ async def list_keys(
 
 @router.delete("/{key_id}", status_code=204, responses=FOUND)
 async def revoke_key(outlast: Runtime, _: Admin, key_id: str) -> None:
-    """From now on it opens nothing; a stream that is open goes on until its connection ends."""
+    """From now on it opens nothing, nor do the links and cookies that were made with it; open streams end."""
     await outlast.keys.revoke(KeyId(key_id))

@@ -43,7 +43,7 @@ async def login(request: Request, response: Response, body: LoginBody) -> LoginA
 
 @router.post("/login/links", status_code=201, responses=COMMON)
 async def make_link(request: Request, caller: Caller) -> LinkAnswer:
-    """A new one-time token for a browser of your own."""
+    """A new one-time token for a browser of your own. It and its cookie end with the key that you show now."""
     logins: Logins = request.app.state.logins
     return LinkAnswer(token=logins.make(caller))
 
