@@ -327,7 +327,6 @@ class Outlast(Generic[DepsT, OutputT]):
             model_retries=settings.model_retries,
             model_backoff=settings.model_backoff,
             max_requests=settings.max_requests_per_turn,
-            max_claims=settings.max_claims,
             calls=CallPolicy(settings.budget, settings.call_deadline, settings.stop_grace),
             steer_parks_after=settings.steer_parks_after,
             context_window=settings.context_window,
@@ -341,6 +340,7 @@ class Outlast(Generic[DepsT, OutputT]):
             max_queued_per_owner=self.settings.max_queued_turns_per_owner,
             max_woken=self.settings.max_woken_turns,
             company=self.settings.wake_company,
+            max_claims=self.settings.max_claims,
             daily_cost=self.settings.daily_cost_limit,
         )
 

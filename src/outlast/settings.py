@@ -79,7 +79,9 @@ class Settings(BaseSettings):
     )
     max_text: int = Field(default=64_000, ge=1, description="Characters in one message.")
     max_requests_per_turn: int = Field(default=200, ge=1, description="Model requests in one turn.")
-    max_claims: int = Field(default=3, ge=1, description="Claims of a turn whose workers die under it.")
+    max_claims: int = Field(
+        default=3, ge=1, description="How often a turn or a task is run whose workers die under it."
+    )
     max_woken_turns: int = Field(default=20, ge=1, description="Woken turns in a row without a person.")
     model_idle_timeout: Duration = Field(
         default=timedelta(seconds=600), description="Silence of an open model request that ends the turn."

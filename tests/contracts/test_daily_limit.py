@@ -163,7 +163,7 @@ async def test_a_turn_is_looked_at_once_more_when_a_worker_takes_it(database: Da
 
     claim = await do(database, lambda unit: turn.claim(unit, turn_id, WORKER, limits=TurnLimits(daily_cost=101)))
     assert claim is not None
-    await do(database, lambda unit: turn.requeue(unit, claimed(unit, turn_id), has_crashed=True))
+    await do(database, lambda unit: turn.requeue(unit, claimed(unit, turn_id), has_crashed=True, limits=TurnLimits()))
     again = await do(database, lambda unit: turn.claim(unit, turn_id, WORKER, limits=TURNS))
     assert again is not None
     assert again.fence.attempt == 2

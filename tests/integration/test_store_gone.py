@@ -129,7 +129,7 @@ async def test_a_turn_given_back_while_it_runs_here_is_taken_up_again(tmp_path: 
         def give_back(unit: Unit) -> None:
             row = turns.get(unit.connection, running.id)
             assert row is not None
-            turn.requeue(unit, row, has_crashed=True)
+            turn.requeue(unit, row, has_crashed=True, limits=turn.TurnLimits())
 
         await outlast.database.transaction(give_back, name="give back")
         outcome = await sent.outcome(wait=30)

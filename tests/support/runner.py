@@ -86,7 +86,7 @@ class Runner:
             row = turns.get(unit.connection, self.turn_id)
             if row is None or row.attempt != self.claim.fence.attempt:
                 raise AttemptLost("already given back")
-            turn.requeue(unit, row, has_crashed=True)
+            turn.requeue(unit, row, has_crashed=True, limits=self._limits)
 
         await self._log.commit("give_back", give_back)
 

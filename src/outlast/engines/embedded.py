@@ -188,7 +188,7 @@ class EmbeddedEngine:
         for row in turns.queued_and_admitted(unit.connection):
             unit.submit(Work(row.id, row.owner_id, row.agent, row.not_before))
         for row in turns.running_without(unit.connection, me):
-            turn.requeue(unit, row, has_crashed=True)
+            turn.requeue(unit, row, has_crashed=True, limits=self._limits.turns)
         for work in service.in_turn(tasks.queued(unit.connection)):
             unit.submit(work)
         for task in tasks.running_without(unit.connection, me):

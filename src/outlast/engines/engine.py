@@ -262,7 +262,7 @@ class Worker:
 
     async def _give_back(self, fence: turn.Fence, *, has_crashed: bool) -> bool:
         """No reader may hang on a turn that nothing runs. False: not ours to give."""
-        give_back = partial(turn.give_back, fence=fence, has_crashed=has_crashed)
+        give_back = partial(turn.give_back, fence=fence, has_crashed=has_crashed, limits=self.workshop.policy.turns)
         try:
             return await persistently(lambda: self.workshop.database.transaction(give_back, name="give_back"))
         except StoreUnavailable:

@@ -16,7 +16,7 @@ from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.sessions import turn
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import Fence
+from outlast.sessions.turn import Fence, TurnLimits
 from outlast.store import deleted, jobs, tasks, turns, workers
 from outlast.store.database import Database
 from outlast.store.outbox import Work
@@ -186,8 +186,9 @@ class Sweep:
         held = await self._database.glance(lambda connection: turns.running_under(connection, self._me()))
         unrun = frozenset(Fence(row.session_id, row.id, row.attempt) for row in held if not self._runs(row.id))
         for fence in unrun & self._unrun:
+            give_back = partial(_give_back_one, fence=fence, limits=self._limits.turns)
             log.error("nothing ran a turn that was claimed: it is given back", turn_id=fence.turn_id)
-            await self._database.transaction(partial(_give_back_one, fence=fence), name="give_back")
+            await self._database.transaction(give_back, name="give_back")
         self._unrun = unrun
 
     async def _settle(self) -> bool:
@@ -196,13 +197,13 @@ class Sweep:
         False: somebody held a session, and what is left there is looked for again soon.
         """
         tidied_at, self._tidied_at = self._tidied_at, float("-inf")  # whatever interrupts it: the next look goes on
-        left = await self._database.read(workers.left)
+        left, limits = await self._database.read(workers.left), self._limits.turns
         self.is_settling = True
         try:
             is_all = True
             for some in _portions(left.turns):
                 is_all &= await self._database.transaction(
-                    lambda unit, some=some: _give_back(unit, some), name="give_back"
+                    lambda unit, some=some: _give_back(unit, some, limits), name="give_back"
                 )
             for some in _portions(left.tasks):
                 is_all &= await self._database.transaction(
@@ -225,21 +226,21 @@ class Sweep:
         return all(map(unit.has_locked, left.values()))
 
 
-def _give_back(unit: Unit, left: Mapping[TurnId, SessionId]) -> bool:
+def _give_back(unit: Unit, left: Mapping[TurnId, SessionId], limits: TurnLimits) -> bool:
     """False: some were held by others."""
     unit.lock_free(left.values())
     still = _Still(unit)
     for turn_id in left:
         row = turns.get(unit.connection, turn_id)
         if row is not None and row.state is TurnState.RUNNING and still.is_left(row):
-            turn.requeue(unit, row, has_crashed=True)
+            turn.requeue(unit, row, has_crashed=True, limits=limits)
     return all(map(unit.has_locked, left.values()))
 
 
-def _give_back_one(unit: Unit, fence: Fence) -> None:
+def _give_back_one(unit: Unit, fence: Fence, limits: TurnLimits) -> None:
     unit.lock_free([fence.session_id])
     if unit.has_locked(fence.session_id):  # or somebody holds it: the next look finds the turn again
-        turn.give_back(unit, fence, has_crashed=True)
+        turn.give_back(unit, fence, has_crashed=True, limits=limits)
 
 
 def _portions(left: Mapping[IdT, SessionId]) -> Iterator[Mapping[IdT, SessionId]]:

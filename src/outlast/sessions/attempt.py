@@ -153,7 +153,7 @@ class Attempt:
         if claim.turn.stop_requested_at is not None:
             self._cause = _cause_of(claim.turn.stop_reason)
             raise asyncio.CancelledError
-        if claim.turn.crashes >= shop.policy.max_claims:
+        if claim.turn.crashes >= shop.policy.turns.max_claims:
             raise failure.crash_loop(claim.turn.crashes)
         host = shop.hosts[claim.agent]
         await host.enter()
@@ -251,7 +251,10 @@ class Attempt:
         def end(unit: Unit) -> None:
             for task_id, unconfirmed in owned.items():
                 self._make_silent(unit, task_id, unconfirmed)
-            if target is TurnState.FAILED:
+            if data.get("kind") == failure.CRASH_LOOP and not run.has_begun:
+                # Not rendered: that may be what ends processes. It waits in the inbox until a person says what next.
+                turn.hold(unit, unit.lock(self.claim.fence.session_id), failure.CRASH_LOOP)
+            elif target is TurnState.FAILED:
                 run.take_inputs(unit)
             run.end_turn(unit, target, data)
 
@@ -303,7 +306,7 @@ class Attempt:
         def give_back(unit: Unit) -> None:
             row = turns.get(unit.connection, self.claim.fence.turn_id)
             assert row is not None
-            turn.requeue(unit, row, has_crashed=False)
+            turn.requeue(unit, row, has_crashed=False, limits=self._shop.policy.turns)
 
         await self._log.commit("hand_over", give_back)
 

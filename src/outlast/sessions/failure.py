@@ -22,6 +22,7 @@ from outlast.tools.redact import Secrets, error_chain, redact
 
 log = structlog.get_logger("outlast.turns")
 
+CRASH_LOOP = "crash_loop"
 _TRANSIENT = (
     ModelRateLimitError,
     ModelUnavailableError,
@@ -69,7 +70,7 @@ def turn_limit(requests: int) -> Failure:
 
 def crash_loop(claims: int) -> Failure:
     return Failure(
-        "crash_loop",
+        CRASH_LOOP,
         f"The process ended {claims} times while this turn ran, so it is not tried again by itself. "
         "Find out what ends the process, then retry the turn.",
     )

@@ -16,7 +16,6 @@ class LoopPolicy:
     model_retries: int
     model_backoff: timedelta
     max_requests: int
-    max_claims: int
     calls: CallPolicy
     steer_parks_after: timedelta
     context_window: int | None

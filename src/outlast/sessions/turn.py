@@ -16,6 +16,7 @@ from outlast.events.signals import end_topic, input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.owners import limit
+from outlast.sessions import failure
 from outlast.sessions.due import due_at_start
 from outlast.store import events, inputs, messages, pauses, sessions, tables, tasks, turns
 from outlast.store.inputs import Input, InputKind
@@ -32,6 +33,8 @@ class TurnLimits:
     max_woken: int = 20
     company: timedelta = timedelta(seconds=2)
     """How long a wake waits for others that may end soon."""
+    max_claims: int = 3
+    """How often a turn or a task is run whose workers die under it."""
     daily_cost: int | None = None
     """Microdollars after which an owner starts no turn before the next midnight UTC."""
 
@@ -310,13 +313,20 @@ def _asked_model(waiting: Sequence[Input]) -> str | None:
     return next((each.body["model"] for each in due_at_start(waiting) if each.body.get("model")), None)
 
 
-def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
-    """Give a running turn back so that another attempt can claim it."""
+def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool, limits: TurnLimits) -> Disposition:
+    """Give a running turn back so that another attempt can claim it.
+
+    After `max_claims` crashes the next attempt only brings it to its end. If that is too much for a process as well,
+    it ends here, without a look at what it is about.
+    """
     session = unit.lock(row.session_id)
+    crashes = row.crashes + has_crashed
+    if crashes > limits.max_claims:
+        return _give_up(unit, session, row, crashes, limits)
     moved = turns.move(
         unit,
         row.id,
-        {"worker_id": None, "crashes": row.crashes + has_crashed},
+        {"worker_id": None, "crashes": crashes},
         source=TurnState.RUNNING,
         target=TurnState.QUEUED,
         attempt=row.attempt,
@@ -327,12 +337,24 @@ def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
     return moved
 
 
-def give_back(unit: Unit, fence: Fence, *, has_crashed: bool) -> bool:
+def _give_up(unit: Unit, session: LockedSession, row: TurnRow, crashes: int, limits: TurnLimits) -> Disposition:
+    """What it began with may not have been delivered: held, or that would start the next turn."""
+    data = {**failure.crash_loop(crashes).data, "usage": row.usage}
+    values = {"crashes": crashes, "error": turns.encode(data)}
+    moved = turns.move(unit, row.id, values, source=row.state, target=TurnState.FAILED, attempt=row.attempt)
+    if moved is Disposition.MOVED:
+        hold(unit, session, "crash_loop")
+        _ended(unit, session, row, TurnState.FAILED, data, limits)
+        unit.signal(turn_topic(row.id))
+    return moved
+
+
+def give_back(unit: Unit, fence: Fence, *, has_crashed: bool, limits: TurnLimits) -> bool:
     """Leave a turn whose attempt is over to the next one. False: it is not this attempt's any more."""
     row = turns.get(unit.connection, fence.turn_id) if unit.try_lock(fence.session_id) else None
     if row is None or row.attempt != fence.attempt or row.state is not TurnState.RUNNING:
         return False
-    return requeue(unit, row, has_crashed=has_crashed) is Disposition.MOVED
+    return requeue(unit, row, has_crashed=has_crashed, limits=limits) is Disposition.MOVED
 
 
 def end(

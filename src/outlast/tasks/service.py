@@ -23,7 +23,6 @@ from outlast.store.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.tasks import wake
 
-MAX_ATTEMPTS = 3
 INTERRUPTED = {
     "kind": "interrupted",
     "message": "It was running when its process ended. It may or may not have taken effect.",
@@ -128,7 +127,7 @@ def orphaned(unit: Unit, task: Task, *, limits: Limits) -> None:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=TIMED_OUT, limits=limits)
     elif task.cancel_requested_at is not None or not task.may_run_again:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=INTERRUPTED, limits=limits)
-    elif task.attempt >= MAX_ATTEMPTS:
+    elif task.attempt >= limits.turns.max_claims:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=CRASH_LOOP, limits=limits)
     else:
         _requeue(unit, task, attempt=task.attempt)
