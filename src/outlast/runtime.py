@@ -10,7 +10,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_ai import Agent, ToolDefinition
 from pydantic_ai.models import Model
 
-from outlast import ids
+from outlast import extras, ids
 from outlast.calls.call import CallThreads
 from outlast.calls.channel import ChannelHome
 from outlast.calls.control import INSTRUCTIONS, control_toolset
@@ -85,6 +85,8 @@ class Outlast(Generic[DepsT, OutputT]):
         self._models = dict(models or {})
         self._instructions = instructions
         self._url = opening.parse(str(database))
+        if not self.is_embedded:
+            extras.need("postgres", "A database on PostgreSQL")
         direct = self.settings.direct_database
         self._direct = None if direct is None else opening.parse(direct)
         self._clock = clock or SystemClock()

@@ -10,7 +10,7 @@ from pydantic_ai import Agent
 from outlast import Outlast, Settings
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.ids import SessionId
-from outlast.store import files as files_module
+from outlast.store import object_store
 from outlast.store.files import FileStore
 from outlast.testing import ScriptedModel, call
 from tests.support.runtime import Runtime, events_of, scripted
@@ -53,7 +53,7 @@ async def test_what_was_put_is_there_until_its_session_is_removed(
     files: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DESIGN 4, D10: by content and session; removing one touches no other, and again is harmless."""
-    monkeypatch.setattr(files_module, "_BATCH", 2)
+    monkeypatch.setattr(object_store, "_BATCH", 2)
     await files.check()
     data = [bytes([each]) * 1_000 for each in range(5)]
     keys = [await files.put(ONE, each) for each in data]

@@ -24,10 +24,10 @@ PATIENCE = 60.0
 class Program:
     """A command that runs beside the test. Use it in `with`: it is ended and collected on leaving."""
 
-    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, command: Path = OUTLAST, **environment: str) -> None:
         self.out = self.err = ""
         self.process = subprocess.Popen(
-            [OUTLAST, *arguments],
+            [command, *arguments],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -103,10 +103,13 @@ class ServingProcess(Program):
         app: str = "app.py",
         port: int = 0,
         environment: Mapping[str, str] | None = None,
+        command: Path = OUTLAST,
     ) -> None:
         arguments = ("serve", app, "--port", str(port), *options)
-        paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-        super().__init__(folder, *arguments, OUTLAST_LOG_LEVEL="warning", PYTHONPATH=paths, **(environment or {}))
+        # What is installed elsewhere is to run by itself.
+        paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)] if command == OUTLAST else [])
+        own = {"OUTLAST_LOG_LEVEL": "warning", "PYTHONPATH": paths, **(environment or {})}
+        super().__init__(folder, *arguments, command=command, **own)
         self.folder = folder
 
     def __enter__(self) -> Self:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from pydantic_ai import Agent
 
+from outlast import extras
 from outlast.errors import OutlastError
 from outlast.runtime import Outlast
 
@@ -72,7 +73,9 @@ def _trace(exc: BaseException) -> str:
     """Where in the user's code it failed: without the frames of the import itself."""
     own = [frame for frame in traceback.extract_tb(exc.__traceback__) if not _is_import_machinery(frame.filename)]
     lines = [*traceback.format_list(own), *traceback.format_exception_only(exc)]
-    return "".join(lines).rstrip()
+    extra = extras.missing(exc)
+    advice = "" if extra is None else f"\nTo have it: {extras.command(extra)}"
+    return "".join(lines).rstrip() + advice
 
 
 def _is_import_machinery(filename: str) -> bool:
