@@ -147,7 +147,7 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
     if part["tool_name"] not in MAY_RUN_AGAIN and len(before) > 1:
         yield "repeated", f"{call_id} ran {len(before)} times"
     is_parked = _is_parked(part)
-    if end.data["outcome"] != outcome or end.data["part"]["content"] != content:
+    if end.data["outcome"] != ("parked" if is_parked else outcome) or end.data["part"]["content"] != content:
         yield "untold", f"{call_id} ended as {end.data} and was told as {outcome}: {content}"
     match outcome:
         case "success" if is_parked or part["tool_name"] == CHECK:

@@ -38,6 +38,17 @@ def from_microseconds(value: int) -> datetime:
     return _EPOCH + value * _MICROSECOND
 
 
+def in_words(passed: timedelta) -> str:
+    """A duration for people and models, the same everywhere."""
+    seconds = max(0.0, passed.total_seconds())
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds) // 60
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def monotonic() -> float:
     """Seconds for measuring durations; says nothing about the time of day."""
     return time.monotonic()

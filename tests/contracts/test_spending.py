@@ -83,6 +83,13 @@ async def test_nothing_used_costs_nothing(database: Database) -> None:
     assert (found.today.cost_microdollars, found.percent, found.limit_microdollars) == (0, None, None)
 
 
+async def test_no_more_than_all_of_the_limit_is_used(database: Database) -> None:
+    """H3: the last turn may cost more than was left; that is not 250 % of a day."""
+    await spend(database, 250, at=day(17))
+    found = await report.report(database, OwnerId(OWNER), now=day(17), limit=100)
+    assert (found.percent, found.is_at_limit) == (100, True)
+
+
 async def test_the_week_begins_on_monday(database: Database) -> None:
     """H2: days and weeks are those of UTC."""
     for number, cost in ((15, 1), (16, 10), (18, 100), (19, 1000)):

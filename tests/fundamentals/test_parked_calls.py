@@ -73,7 +73,7 @@ async def test_a_call_past_its_budget_goes_on_and_wakes_the_session(
     async with runtime(one_call(), tools=[survey], budget=BUDGET) as outlast:
         session, task = await parked_session(outlast, "How high is the river?")
         handle = await handle_of(session, "c1")
-        assert set(handle) == {"type", "task_id", "tool", "budget_seconds", "message"}
+        assert set(handle) == {"type", "task_id", "tool", "budget_seconds", "reason", "ran_seconds", "message"}
         assert (handle["type"], handle["tool"], handle["budget_seconds"]) == ("background", "survey", 0.02)
         assert handle["task_id"] == task.id
         assert (task.state, task.call_id, task.attempt, task.kind) == (TaskState.RUNNING, "c1", 1, "call")

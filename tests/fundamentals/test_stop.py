@@ -5,11 +5,13 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import pytest
 from pydantic_ai import ToolReturn
 from pydantic_ai.messages import BinaryContent, ModelResponse
 
 from outlast import TurnContext
 from outlast.testing import ScriptedModel, call, gate, text, texts_seen
+from tests.support.background import BUDGET, task_that
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import outline, return_of
 from tests.support.runtime import Runtime, event_types, scripted, wait_for_event, wake
@@ -338,3 +340,48 @@ async def test_usage_of_a_stopped_response_is_kept(runtime: Runtime) -> None:
         assert outcome.usage.output_tokens > 0
         last = (await session.history())[-1]
         assert isinstance(last, ModelResponse)
+
+
+@pytest.mark.parametrize("by", ["resume", "send"])
+async def test_stop_while_only_background_work_is_open_holds_the_session(runtime: Runtime, by: str) -> None:
+    """D5, B7: the task goes on, its end starts no turn, and the owner's next word brings the news."""
+    here = Checkpoint()
+
+    async def survey() -> str:
+        await here()
+        return "2.4 m"
+
+    model = scripted(call("survey"), "It goes on.", "It is 2.4 m.")
+    async with runtime(model, tools=[survey], budget=BUDGET) as outlast:
+        session = await outlast.sessions.create()
+        await (await session.send("Go.")).outcome()
+        assert await session.stop() is None, "no turn ran"
+        assert (await session.refresh()).state == "held"
+        here.open()
+        task = await task_that(session, lambda task: task.is_over)
+        assert task.state == "succeeded", "it was not asked to cancel"
+        assert (await session.refresh()).state == "held"
+        types = await event_types(session)
+        assert types.count("turn.queued") == 1
+        assert types.index("session.held") < types.index("task.ended")
+        turn = await session.resume() if by == "resume" else await (await session.send("Well?")).turn()
+        assert turn is not None
+        assert (await turn.outcome()).text == "It is 2.4 m."
+
+
+async def test_stop_with_cascade_while_only_background_work_is_open(runtime: Runtime) -> None:
+    """D5, B6: held and asked to cancel in one commit."""
+    here = Checkpoint()
+
+    async def survey() -> str:
+        await here()
+        return "2.4 m"
+
+    async with runtime(scripted(call("survey"), "It goes on."), tools=[survey], budget=BUDGET) as outlast:
+        session = await outlast.sessions.create()
+        await (await session.send("Go.")).outcome()
+        assert await session.stop(cascade=True) is None
+        task = await task_that(session, lambda task: task.is_over)
+        assert task.state == "canceled"
+        assert (await session.refresh()).state == "held"
+        assert (await event_types(session)).count("turn.queued") == 1

@@ -108,7 +108,8 @@ def log() -> list[LogEvent]:
 
 
 def _end(part: Row) -> Row:
-    return {"call_id": part["tool_call_id"], "outcome": part["outcome"], "part": deepcopy(part)}
+    outcome = "parked" if "'type': 'background'" in str(part["content"]) else part["outcome"]
+    return {"call_id": part["tool_call_id"], "outcome": outcome, "part": deepcopy(part)}
 
 
 def sound() -> Evidence:

@@ -107,7 +107,7 @@ def test_a_parked_call_has_one_output_and_its_news_are_data() -> None:
         *asked("1.1.0", "c1", "{}"),
         RESPONSE,
         ("task.created", {"task": TASK}),
-        answered("c1", handle, task_id="tsk_1"),
+        answered("c1", handle, "parked", task_id="tsk_1"),
         answered("c1", "too late"),
     )
     others = events(("task.changed", {"task": {**TASK, "progress": {"done": 1}}}), turn_id=TurnId("trn_0"))
@@ -115,6 +115,8 @@ def test_a_parked_call_has_one_output_and_its_news_are_data() -> None:
     found = chunks([*own, *others, *ended, *events(COMPLETED)])
     outputs = [each for each in found if each["type"].startswith("tool-output")]
     assert outputs == [{"type": "tool-output-available", "toolCallId": "c1", "output": handle}]
+    (call,) = [each for each in found if each["type"] == "data-call"]
+    assert (call["id"], call["data"]["outcome"], call["data"]["task_id"]) == ("c1", "parked", "tsk_1")
     news = [each for each in found if each["type"] == "data-task"]
     assert [each["id"] for each in news] == ["tsk_1"] * 3
     assert [each["data"]["state"] for each in news] == ["running", "running", "succeeded"]
@@ -242,9 +244,10 @@ def test_calls_that_fail_wait_or_tell_of_themselves() -> None:
         )
     )
     assert found[4]["input"] == "no json"
+    open_call = {"call_id": "c1", "tool": "survey", "waiting": "32 tasks are open", "outcome": None, "task_id": None}
     assert [each["data"] for each in found if each["type"] == "data-call"] == [
-        {"call_id": "c1", "tool": "survey", "waiting": "32 tasks are open", "progress": None},
-        {"call_id": "c1", "tool": "survey", "waiting": "32 tasks are open", "progress": {"done": 1, "total": 2}},
+        {**open_call, "progress": None},
+        {**open_call, "progress": {"done": 1, "total": 2}},
     ]
     assert found[-1] == {"type": "tool-output-error", "toolCallId": "c1", "errorText": "It broke."}
 

@@ -23,8 +23,9 @@ from outlast.calls.channel import CallChannel
 from outlast.calls.control import WithControlTools
 from outlast.calls.ends import CallEnds, Unconfirmed
 from outlast.calls.keeper import ToolsetKeeper
-from outlast.calls.parking import NotParked, Parked, Parking
+from outlast.calls.parking import NotParked, Parked, Parking, Reason
 from outlast.calls.run_tasks import RunTasks
+from outlast.clock import monotonic
 from outlast.errors import AttemptLost, OutlastError
 from outlast.store.database import decided
 from outlast.tools import outcomes
@@ -141,14 +142,15 @@ class CallHook(RunTasks):
         if budget is None:
             await self._until(inner, deadline, None)
         else:
-            await self._until(inner, min(budget, deadline), self.host.pressed)
+            pressed = self.host.pressed
+            await self._until(inner, min(budget, deadline), pressed)
             if not inner.done() and budget < deadline:
-                answer = await self._park(running, inner, hints, budget)
+                answer = await self._park(running, inner, hints, budget, "steering" if pressed.done() else "budget")
                 if isinstance(answer, Parked):
                     return answer
                 if answer.reason is not None:
                     self.host.say_waiting(running, answer.reason)
-                await self._until(inner, deadline - budget, None)
+                await self._until(inner, deadline - timedelta(seconds=monotonic() - running.started), None)
         if not inner.done():
             await self._cancel(running, inner)
             raise ToolFailed(f"The tool {running.tool!r} did not end within {deadline.total_seconds():g} s.")
@@ -159,12 +161,12 @@ class CallHook(RunTasks):
         await asyncio.wait(waited, timeout=limit.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
 
     async def _park(
-        self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta
+        self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta, reason: Reason
     ) -> Parked | NotParked:
         """Once begun it is decided, also when the turn is cancelled meanwhile."""
 
         async def park() -> Parked | NotParked:
-            answer = await self.parking.park(running, inner, hints, budget)
+            answer = await self.parking.park(running, inner, hints, budget, reason=reason)
             if isinstance(answer, Parked):
                 self.ends.parked[running.call_id] = answer
                 self.keeper.hold(inner)

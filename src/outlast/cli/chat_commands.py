@@ -1,6 +1,7 @@
 """What can be typed in a chat besides messages: lines that begin with a slash."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from rich.text import Text
@@ -114,8 +115,8 @@ def _row(task: Task) -> Text:
     if task.error is not None:
         state = f"{state} ({task.error['kind']})"
     said = [words.progress_line(task.progress) if not task.is_over else "", task.detail or ""]
-    if task.started_at is not None and task.ended_at is not None:
-        said.append(words.duration(task.ended_at - task.started_at))
+    if task.ran_seconds is not None:
+        said.append(words.duration(timedelta(seconds=task.ran_seconds)))
     return Text.assemble(
         f"{task.id}  ",
         (task.title, "bold"),

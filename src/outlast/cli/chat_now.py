@@ -85,8 +85,8 @@ class Now:
         if self.turn_since is not None and not rows:
             rows.append(Text(f"⋯ at work, {words.duration(now - self.turn_since)}", style="dim"))
         for task in self.tasks.values():
-            call = self.begun.get(task["call_id"])
-            since = None if call is None else now - call.started_at
+            began = task.get("started_at")
+            since = None if began is None else now - datetime.fromisoformat(began)
             rows.append(_row("↷", task_name(task), task["progress"], since, note=_note(task)))
         rows += [Text(f"… waits: {words.shortened(text, 60)}", style="cyan dim") for text in self.waiting.values()]
         return rows

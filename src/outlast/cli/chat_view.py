@@ -1,5 +1,6 @@
 """How a session's events look in a chat."""
 
+from datetime import timedelta
 from typing import Any
 
 from rich.text import Text
@@ -113,13 +114,13 @@ class ChatView:
     def _task(self, event: Event) -> None:
         task = event.data["task"]
         if event.type == "task.ended":
-            self._task_ended(event, task)
+            self._task_ended(task)
         elif event.type == "task.changed" and not self._screen.has_status:
             self._tell_quarter(task)
 
-    def _task_ended(self, event: Event, task: dict[str, Any]) -> None:
-        call = self.now.begun.get(task["call_id"])
-        after = "" if call is None else f" after {words.duration(event.at - call.started_at)}"
+    def _task_ended(self, task: dict[str, Any]) -> None:
+        ran = task.get("ran_seconds")
+        after = "" if ran is None else f" after {words.duration(timedelta(seconds=ran))}"
         name = task_name(task)
         if task["state"] == "succeeded":
             line = Text.assemble(("✓ ", "green"), (f"{name} finished{after}", "bold"))

@@ -36,7 +36,7 @@ def ps(
         elif not found:
             say("No tasks." if all_ else "No task is running. --all shows those that have ended.")
         else:
-            rows = [(each.id, _state(each), each.title, _progress(each), ago(each.created_at)) for each in found]
+            rows = [(each.id, _state(each), each.title, _progress(each), ago(each.since)) for each in found]
             print_table(("TASK", "STATE", "TITLE", "PROGRESS", "AGE"), rows, elastic="TITLE")
 
     ask(url, token, work)

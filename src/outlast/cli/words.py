@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, cast
 
+from outlast.clock import in_words
+
 BAR_WIDTH = 20
 
 
@@ -30,13 +32,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def duration(passed: timedelta) -> str:
-    seconds = max(0.0, passed.total_seconds())
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes, seconds = divmod(int(seconds), 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+    return in_words(passed)
 
 
 def share(progress: Mapping[str, Any] | None) -> float | None:

@@ -156,7 +156,10 @@ class Session:
         return Page(found.items, found.next)
 
     async def stop(self, *, cascade: bool = False) -> Outcome | None:
-        """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran."""
+        """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran.
+
+        One whose turn is over and whose tasks are open is held too: they go on unless `cascade`.
+        """
         answer = TurnAnswer.model_validate(await self._post("stop", {"cascade": cascade}))
         return None if answer.turn_id is None else await self.turn(answer.turn_id).outcome()
 

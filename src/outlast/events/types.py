@@ -76,8 +76,8 @@ FIELDS: Mapping[EventType, str] = {
     EventType.CALL_WAITING: "call_id, tool, reason (why the turn waits for it past its budget)",
     EventType.CALL_PROGRESS: "call_id, progress",
     EventType.CALL_ENDED: (
-        "call_id, tool, outcome, part (what the model is given), content and artifacts (files), "
-        "task_id if it goes on in the background"
+        "call_id, tool, outcome (success, failed, retried, interrupted; parked if it goes on in the background), "
+        "part (what the model is given), content and artifacts (files), task_id if it goes on as a task"
     ),
     EventType.HISTORY_COMPACTED: "messages, results_cut, characters_before, characters_after, reason",
     EventType.TASK_CREATED: "task",

@@ -23,7 +23,7 @@ class UsageReport:
     limit_microdollars: int | None
     """What may be spent in a day; None: there is no limit."""
     percent: int | None
-    """How much of the limit today's known cost is, rounded down; None without a limit."""
+    """How much of the limit today's known cost is, rounded down and at most 100; None without a limit."""
     resets_at: datetime
     """The next midnight: a new day, and turns start again if they were stopped."""
     week_resets_at: datetime
@@ -43,7 +43,7 @@ async def report(database: Database, owner_id: OwnerId, *, now: datetime, limit:
     today, week = await database.read(read)
     percent = None
     if limit is not None:
-        percent = today.known_microdollars * 100 // limit if limit else 100
+        percent = min(100, today.known_microdollars * 100 // limit) if limit else 100
     midnight = next_midnight(now)
     next_monday = midnight + timedelta(days=6 - day.weekday())
     return UsageReport(owner_id, today, week, limit, percent, midnight, next_monday)

@@ -2,8 +2,8 @@
 
 One turn is one assistant message, and its id is the message's id: whoever streams it twice gets the same
 message. What the protocol has no chunk for stands in data parts: `data-task` (id: the task), `data-call`
-(id: the call; what it waits for, how far it is), `data-message` (id: the input; said by a person while the turn
-ran), `data-wake` (id: the input; what woke the turn), `data-output` (a typed output), `data-dropped`.
+(id: the call; what it waits for, how far it is, that it was parked), `data-message` (id: the input; said by a person
+while the turn ran), `data-wake` (id: the input; what woke the turn), `data-output` (a typed output), `data-dropped`.
 
 Clients cannot take back what was streamed to them. A response that is broken off has its open parts closed and is
 named in `data-dropped`: its `parts` are the `providerMetadata.outlast.part` of texts and reasoning, so a page can

@@ -43,6 +43,9 @@ class _News:
     tool: str
     waiting: str | None = None
     progress: Any = None
+    outcome: str | None = None
+    """`parked`: it goes on in the background."""
+    task_id: str | None = None
 
 
 class CallChunks:
@@ -110,10 +113,13 @@ class CallChunks:
 
     def _answer(self, call_id: str, data: Mapping[str, Any]) -> list[BaseChunk]:
         """One output for each call. Of one that goes on in the background it is the handle; `data-task` tells more."""
-        if self._open.pop(call_id, None) is None:
+        tool = self._open.pop(call_id, None)
+        if tool is None:
             return []
         self._answered.add(call_id)
         output = shown(data["part"].get("content"))
+        if data["outcome"] == "parked":
+            return [ToolOutputAvailableChunk(tool_call_id=call_id, output=output), *self._tell(call_id, tool, data)]
         if data["outcome"] == "success":
             return [ToolOutputAvailableChunk(tool_call_id=call_id, output=output)]
         text = output if isinstance(output, str) else to_json(output).decode()
@@ -123,6 +129,8 @@ class CallChunks:
         news = self._news.setdefault(call_id, _News(call_id, tool))
         news.waiting = data.get("reason", news.waiting)
         news.progress = data.get("progress", news.progress)
+        news.outcome = data.get("outcome", news.outcome)
+        news.task_id = data.get("task_id", news.task_id)
         return [DataChunk(type="data-call", id=call_id, data=asdict(news))]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -13,6 +14,8 @@ from structlog.contextvars import bound_contextvars
 from outlast import trace
 from outlast.calls.channel import CallChannel
 from outlast.calls.ends import Unconfirmed
+from outlast.calls.parking import facts_of
+from outlast.clock import monotonic
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.signals import turn_topic
 from outlast.ids import TaskId
@@ -313,14 +316,17 @@ class Attempt:
     def _make_silent(self, unit: Unit, task_id: TaskId, unconfirmed: Unconfirmed) -> None:
         """Own a call that did not confirm its cancel, so that its end is told somewhere."""
         fence, call = self.claim.fence, unconfirmed.call
+        ran_for = timedelta(seconds=monotonic() - call.started)
         new = NewTask(
             task_id,
             title=f"{call.tool} (cancel requested)",
             turn_id=fence.turn_id,
             call_id=call.call_id,
             tool=call.tool,
+            spec={"agent": self.claim.agent, "args": call.args, "parked": facts_of("stop", ran_for)},
             wake=WakePolicy.SILENT,
             is_cancel_requested=True,
+            ran_for=ran_for,
         )
         service.make(unit, fence.session_id, new, worker_id=self._shop.worker_id)
 

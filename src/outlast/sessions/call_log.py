@@ -28,11 +28,14 @@ class CallLog:
         await self.log.add_large(EventType.CALL_STARTED, data)
 
     async def ended(self, part: ToolReturnPart, content: Any = None, *, task_id: TaskId | None = None) -> None:
-        """The end of a call; wakes whose news its result carries to the model are withdrawn in the same commit."""
+        """The end of a call; wakes whose news its result carries to the model are withdrawn in the same commit.
+
+        With a task it goes on there: it was parked, or cancelled without a word from it.
+        """
         data: dict[str, Any] = {
             "call_id": part.tool_call_id,
             "tool": part.tool_name,
-            "outcome": part.outcome,
+            "outcome": "parked" if task_id is not None and part.outcome == "success" else part.outcome,
             "part": history.encode_part(part),
             **_given(
                 content=to_jsonable_python(content) if content else None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -14,7 +15,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from outlast.calls.parking import handle_of
+from outlast.calls.parking import facts_of, handle_of
 from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import TaskId
@@ -83,7 +84,9 @@ def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked:
     book = OpenCallBook(in_flight={call.tool_call_id: call for call in history.open_calls(messages)})
     for task in parked:
         if task.call_id in book.in_flight and task.tool is not None:
-            handle = handle_of(task.id, task.tool, task.spec.get("budget_seconds", 0))
+            budget = task.spec.get("budget_seconds", 0)
+            facts = task.parked or facts_of("budget", timedelta(seconds=budget))
+            handle = handle_of(task.id, task.tool, budget, facts)
             part = ToolReturnPart(tool_name=task.tool, content=handle, tool_call_id=task.call_id)
             book.recorded[task.call_id] = Recorded(part)
             book.decided.add(task.call_id)

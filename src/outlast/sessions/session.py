@@ -210,17 +210,15 @@ class Session:
     async def stop(self, *, cascade: bool = False) -> Outcome | None:
         """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran.
 
-        With `cascade` its open tasks are asked to cancel in the same commit; what becomes of each, its task tells.
+        One whose turn is over and whose tasks are open is held too: they go on, and their ends start no turn. With
+        `cascade` they are asked to cancel in the same commit; what becomes of each, its task tells.
         """
         limits = self._services.limits
 
         def stop(unit: Unit) -> TurnId | None:
             stopping = turn.request_stop(unit, self.id, owner_id=self.owner_id, limits=limits.turns)
-            open_now = tasks.page(unit.connection, session_id=self.id, is_open=True) if cascade else []
-            if open_now:
-                turn.hold(unit, unit.lock(self.id), "stopped")
-            for task in open_now:
-                service.request_cancel(unit, task.id, owner_id=self.owner_id, limits=limits)
+            for task_id in tasks.open_ids(unit.connection, self.id) if cascade else []:
+                service.request_cancel(unit, task_id, owner_id=self.owner_id, limits=limits)
             return stopping
 
         turn_id = await self._database.transaction(stop, name="hold")

@@ -50,9 +50,10 @@ async def settle(run: TurnRun) -> dict[TaskId, Unconfirmed]:
             owned[task_id] = ends.unconfirmed[call.tool_call_id]
             text = outcomes.NEVER_CONFIRMED.format(task_id=task_id)
             part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
+            await run.call_log.ended(part, task_id=task_id)
         else:
             part = _answer(run, ends, call)
-        await run.log_end(part)
+            await run.log_end(part)
         answers.append(part)
     if answers:
         await run.log.add_message(ModelRequest(parts=returns_first(answers)))

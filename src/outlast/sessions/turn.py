@@ -217,10 +217,15 @@ def retry(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimit
 
 
 def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, limits: TurnLimits) -> TurnId | None:
-    """Ask the active turn to stop and hold the session. A turn that has not begun is stopped here and now."""
+    """Ask the active turn to stop and hold the session. A turn that has not begun is stopped here and now.
+
+    Without a turn the session is held if background work is open: its end would start one.
+    """
     session = unit.lock(session_id, owner_id=owner_id)
     turn_id: TurnId | None = session.turn_id
     if turn_id is None:
+        if tasks.open_count(unit.reading(tables.tasks), session_id) > 0:
+            hold(unit, session, "stopped")
         return None
     hold(unit, session, "stopped")
     row = _as_it_stays(unit, session, turn_id)

@@ -13,7 +13,7 @@ from pydantic_ai.messages import BinaryContent, FileUrl, ToolCallPart
 from outlast import ids
 from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel, ChannelHome
-from outlast.calls.parking import NotParked, Parked, handle_of
+from outlast.calls.parking import NotParked, Parked, Reason, facts_of, handle_of
 from outlast.calls.view import Viewer
 from outlast.clock import monotonic
 from outlast.events.types import EventType
@@ -142,13 +142,15 @@ class TurnCalls:
         return viewed.value
 
     async def park(
-        self, call: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta
+        self, call: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta, *, reason: Reason
     ) -> Parked | NotParked:
         """In one transaction, behind the fence: a turn that is stopping or superseded cannot park."""
         task_id = ids.task_id()
         channel = cast(CallChannel, call.channel)
         deadline = hints.deadline or self._shop.deadline
-        remaining = deadline.total_seconds() - (monotonic() - call.started)
+        ran_for = timedelta(seconds=monotonic() - call.started)
+        remaining = (deadline - ran_for).total_seconds()
+        facts = facts_of(reason, ran_for)
 
         def make(unit: Unit) -> NotParked | None:
             fence = self._log.fence
@@ -167,13 +169,14 @@ class TurnCalls:
                     "agent": self._agent,
                     "args": call.args,
                     "budget_seconds": budget.total_seconds(),
+                    "parked": facts,
                 },
                 group=hints.group,
                 may_run_again=hints.may_run_again,
                 progress=channel.last_progress,
                 progress_seconds=_seconds(hints.progress_deadline),
                 deadline_at=unit.now + timedelta(seconds=remaining),
-                ran_for=deadline - timedelta(seconds=remaining),
+                ran_for=ran_for,
             )
             service.make(unit, fence.session_id, new, worker_id=self._shop.worker_id)
             return None
@@ -182,7 +185,7 @@ class TurnCalls:
         if refusal is not None:
             return refusal
         self._hand_over(call, inner, task_id, hints, remaining)
-        return Parked(task_id, handle_of(task_id, call.tool, budget.total_seconds()))
+        return Parked(task_id, handle_of(task_id, call.tool, budget.total_seconds(), facts))
 
     def _hand_over(
         self, call: RunningCall, inner: asyncio.Task[Any], task_id: TaskId, hints: Hints, deadline_in: float

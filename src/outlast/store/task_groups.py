@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
+from outlast.clock import to_microseconds
 from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store import tasks as rows
 from outlast.store.many import update_many
@@ -46,12 +47,20 @@ def claim(unit: Unit, found: Sequence[Task], worker_id: WorkerId) -> list[Task]:
     """
     assert all(TaskState.RUNNING in rows.MOVES[each.state] for each in found)
     claimed = [
-        replace(each, state=TaskState.RUNNING, worker_id=worker_id, attempt=each.attempt + 1, started_at=unit.now)
+        replace(
+            each,
+            state=TaskState.RUNNING,
+            worker_id=worker_id,
+            attempt=each.attempt + 1,
+            started_at=each.started_at or unit.now,
+        )
         for each in found
     ]
     if claimed:
-        at = unit.now_us
-        unit.write_many(_CLAIM, [(each.id, each.state.value, worker_id, each.attempt, at) for each in claimed])
+        unit.write_many(
+            _CLAIM,
+            [(each.id, each.state.value, worker_id, each.attempt, to_microseconds(each.since)) for each in claimed],
+        )
     return claimed
 
 

@@ -86,6 +86,23 @@ class Task:
         return self.spec.get("agent", "")
 
     @property
+    def parked(self) -> dict[str, Any] | None:
+        """Of a call that goes on without its turn: `reason` (budget, steering, stop), and how long it had run."""
+        return self.spec.get("parked")
+
+    @property
+    def ran_seconds(self) -> float | None:
+        """How long it ran, once it is over: from the start of its call, also where that was parked later."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return (self.ended_at - self.started_at).total_seconds()
+
+    @property
+    def since(self) -> datetime:
+        """When it began; of one that waits to begin, when it was made."""
+        return self.started_at or self.created_at
+
+    @property
     def is_over(self) -> bool:
         return self.state in ENDED
 
@@ -110,6 +127,9 @@ class Task:
             "attempt": self.attempt,
             "wake": self.wake.value,
             "is_cancel_requested": self.cancel_requested_at is not None,
+            "parked": self.parked,
+            "started_at": None if self.started_at is None else self.started_at.isoformat(),
+            "ran_seconds": self.ran_seconds,
         }
 
 

@@ -135,7 +135,7 @@ class BackgroundDesk:
             "tool": task.tool,
             "title": task.title,
             "state": task.state.value,
-            "age_seconds": round((self._clock.now() - task.created_at).total_seconds(), 1),
+            "age_seconds": round(((task.ended_at or self._clock.now()) - task.since).total_seconds(), 1),
             "progress": task.progress,
             "detail": task.detail,
         }

@@ -147,7 +147,9 @@ def give_back(unit: Unit, claimed: Task, *, limits: Limits) -> None:
 def _requeue(unit: Unit, task: Task, *, attempt: int) -> None:
     unit.lock(task.session_id)
     behind = tasks.waiting_count(unit.connection, task.owner_id)
-    if tasks.move(unit, task, TaskState.QUEUED, worker_id=None, attempt=attempt) is Disposition.MOVED:
+    # What has not begun has no start; what runs again keeps its first one.
+    values = {"worker_id": None, "attempt": attempt, **({} if attempt else {"started_at": None})}
+    if tasks.move(unit, task, TaskState.QUEUED, **values) is Disposition.MOVED:
         tell(unit, EventType.TASK_CHANGED, _again(unit, task.id))
         unit.submit(work_of(task, behind=behind))
 

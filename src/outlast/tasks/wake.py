@@ -1,9 +1,12 @@
 """What a task's end says to the conversation that asked for it. Tool text in it is data: fenced and escaped."""
 
+from datetime import timedelta
 from typing import Any, cast
 
 from pydantic_core import to_json
 
+from outlast.calls.parking import why_parked
+from outlast.clock import in_words
 from outlast.store.tasks import Task, TaskState
 
 INLINE = 4 * 1024
@@ -18,10 +21,10 @@ _HOW = {
 
 def headline(task: Task) -> str:
     """One line for people and the model: what ended, and how."""
-    seconds = ""
-    if task.ended_at is not None and task.started_at is not None:
-        seconds = f" after {(task.ended_at - task.started_at).total_seconds():.0f} s"
-    return f"Background task {task.id} ({task.title}) {_HOW.get(task.state, task.state.value)}{seconds}."
+    said = f"Background task {task.id} ({task.title}) {_HOW.get(task.state, task.state.value)}"
+    if task.ran_seconds is not None:
+        said += f" after {in_words(timedelta(seconds=task.ran_seconds))}"
+    return f"{said}; {why_parked(task.parked)}." if task.parked is not None else f"{said}."
 
 
 def text_of(task: Task) -> str:

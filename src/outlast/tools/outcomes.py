@@ -40,7 +40,7 @@ MAY_HAVE_RUN = (
 NOT_RUN = "The turn ended before this call began. It was not run."
 CANCELED = "This call was cancelled before it finished. Some of its effects may have happened."
 NEVER_CONFIRMED = (
-    "The turn was stopped while this call ran. It was asked to cancel and has not confirmed: it may still "
+    "The turn ended while this call ran. It was asked to cancel and has not confirmed: it may still "
     "take effect. Its end is recorded in task {task_id}."
 )
 

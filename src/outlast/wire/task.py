@@ -38,6 +38,13 @@ class TaskAnswer(Answer):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    ran_seconds: float | None = Field(
+        default=None, description="How long it ran, once it is over: from the start of its call to its end."
+    )
+    parked: dict[str, JsonValue] | None = Field(
+        default=None,
+        description="Of a call that goes on without its turn: the `reason` (budget, steering, stop) and `ran_seconds`.",
+    )
 
     @classmethod
     def of(cls, thing: Any) -> "TaskAnswer":
@@ -45,6 +52,11 @@ class TaskAnswer(Answer):
         own = {name: getattr(thing, name) for name in cls.model_fields if hasattr(thing, name)}
         is_cancel_requested = thing.cancel_requested_at is not None
         return cls.model_validate({**own, "args": thing.spec.get("args"), "is_cancel_requested": is_cancel_requested})
+
+    @property
+    def since(self) -> datetime:
+        """When it began; of one that waits to begin, when it was made."""
+        return self.started_at or self.created_at
 
     @property
     def is_over(self) -> bool:

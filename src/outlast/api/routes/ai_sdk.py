@@ -10,7 +10,7 @@ from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, Wait,
 from outlast.errors import NotFound
 from outlast.protocols import ai_sdk, ai_sdk_chat, ai_sdk_messages, ai_sdk_request
 from outlast.wire.forms import ListOf
-from outlast.wire.turn import IDLE, TurnAnswer
+from outlast.wire.turn import TurnAnswer
 
 router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON)
 
@@ -87,8 +87,11 @@ async def list_chat_messages(
 @router.post("/{chat_id}/stop", responses=FOUND)
 async def stop_chat(sessions: OwnSessions, chat_id: str) -> TurnAnswer:
     """Stop the running turn: a client's own `stop()` only closes its connection."""
-    outcome = await (await ai_sdk_chat.find(sessions, chat_id)).stop()
-    return IDLE if outcome is None else TurnAnswer.of(outcome)
+    session = await ai_sdk_chat.find(sessions, chat_id)
+    outcome = await session.stop()
+    if outcome is None:
+        return TurnAnswer(turn_id=None, state=(await session.refresh()).state)
+    return TurnAnswer.of(outcome)
 
 
 def _response(request: Request, frames: AsyncIterator[bytes]) -> Response:

@@ -36,9 +36,14 @@ async def get_result(
 
 @router.post("/stop", responses=FOUND)
 async def stop(session: OwnSession, body: StopBody) -> TurnAnswer:
-    """Stop the running turn and hold the session: nothing starts until a message or `resume`."""
+    """Stop the running turn and hold the session: nothing starts until a message or `resume`.
+
+    Without a turn it is held if background tasks are open, and `state` says so.
+    """
     outcome = await session.stop(cascade=body.cascade)
-    return IDLE if outcome is None else TurnAnswer.of(outcome)
+    if outcome is None:
+        return TurnAnswer(turn_id=None, state=(await session.refresh()).state)
+    return TurnAnswer.of(outcome)
 
 
 @router.post("/resume", responses=FOUND)
