@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_ai import Agent, ToolDefinition
 from pydantic_ai.models import Model
 
@@ -92,7 +93,6 @@ class Outlast(Generic[DepsT, OutputT]):
         self._clock = clock or SystemClock()
         self._stack: AsyncExitStack | None = None
         self._services: Services | None = None
-        self._output: TypeAdapter[Any] | None = None
         self._host: AgentHost | None = None
         self._listeners: list[Listener] = []
 
@@ -101,8 +101,10 @@ class Outlast(Generic[DepsT, OutputT]):
         """The sessions of the default owner of a single-user process."""
         return self.owned_by(LOCAL_OWNER)
 
-    def owned_by(self, owner_id: str) -> Sessions:
-        return Sessions(self._open(), [self._name], OwnerId(owner_id))
+    def owned_by(self, owner_id: str, *, as_json: bool = False) -> Sessions:
+        """The sessions of an owner. `as_json`: outputs of turns as they are stored, not as the agent's own type."""
+        services = replace(self._open(), output_of=itemgetter(0)) if as_json else self._open()
+        return Sessions(services, [self._name], OwnerId(owner_id))
 
     @property
     def tasks(self) -> Tasks:
@@ -228,7 +230,7 @@ class Outlast(Generic[DepsT, OutputT]):
             self._limits(),
             frozenset(self._models),
             self.settings.max_reader_lag,
-            self._typed,
+            workshop.hosts[self._name].output_types.load,
             deletions,
             LogPages(database),
             workshop.secrets,
@@ -353,16 +355,6 @@ class Outlast(Generic[DepsT, OutputT]):
             max_text=self.settings.max_text,
             turns=self._turn_limits(),
         )
-
-    def _typed(self, agent: str, output: Any) -> Any:
-        """The stored output as the agent's own type, where that is a plain type."""
-        try:
-            if self._output is None:
-                output_type: Any = self._agent.output_type
-                self._output = TypeAdapter(output_type)
-            return self._output.validate_python(output)
-        except (PydanticUserError, ValidationError, TypeError, ValueError):
-            return output
 
     def _open(self) -> Services:
         if self._services is None:

@@ -57,9 +57,26 @@ function show({ type, data, turn_id }) {
     const part = parts.get(`${turn_id} ${data.part}`);
     if (part?.className === "text") part.append(data.text);
   }
+  if (type === "turn.completed") showEnd(data, turn_id);
   for (const each of data.dropped ?? []) parts.get(`${turn_id} ${each}`)?.remove();
   if (type.startsWith("turn.")) tell(`The turn is ${type.slice(5)}${data.message ? `: ${data.message}` : "."}`);
   if (type.startsWith("task.")) showTask(data.task);
+}
+
+// What the model has not said itself: a closing line, or an output of the agent's type.
+function showEnd({ text, output }, turn_id) {
+  if (!text && (output === null || output === undefined || output.$file)) return;
+  const told = text || (typeof output === "string" ? output : JSON.stringify(output));
+  const said = [...parts].filter(([name, part]) => name.startsWith(`${turn_id} `) && part.className === "text");
+  if (!said.some(([, part]) => plain(part.textContent) === plain(told))) at("answer").append(`\n${told}\n`);
+}
+
+function plain(text) {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return text.trim();
+  }
 }
 
 function showTask(task) {

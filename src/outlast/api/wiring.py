@@ -34,7 +34,7 @@ Runtime = Annotated[AnyOutlast, Depends(_outlast)]
 
 
 async def _sessions(outlast: Runtime, caller: Caller) -> Sessions:
-    return outlast.owned_by(caller.owner_id)
+    return outlast.owned_by(caller.owner_id, as_json=True)
 
 
 async def _tasks(outlast: Runtime, caller: Caller) -> Tasks:

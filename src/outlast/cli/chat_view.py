@@ -9,6 +9,7 @@ from outlast.cli import words
 from outlast.cli.chat_now import Now, SeenCall, task_name
 from outlast.cli.chat_screen import Screen
 from outlast.events.event import Event
+from outlast.events.shown import unsaid
 
 STOPPED = "Stopped. Type to go on, or /retry."
 BROKEN_OFF = "(the words above were broken off and do not count)"
@@ -26,7 +27,8 @@ class ChatView:
         self._watched = watched
         self._parts: dict[str, str] = {}
         self._has_rows = False
-        self._has_spoken = False
+        self._said: dict[str, list[str]] = {}
+        """Words of the running turn, by response."""
         self._shown_inputs: set[str] = set()
         self._quarters: dict[str, int] = {}
 
@@ -81,7 +83,8 @@ class ChatView:
             self._parts[part] = data["kind"]
         elif event.type == "part.delta" and self._parts.get(part) in ("text", "reasoning"):
             is_reasoning = self._parts[part] == "reasoning"
-            self._has_spoken = self._has_spoken or not is_reasoning
+            if not is_reasoning:
+                self._said.setdefault(part.rpartition(".")[0], []).append(data["text"])
             self._screen.say(data["text"], is_reasoning=is_reasoning)
         elif event.type == "part.ended":
             self._parts.pop(part, None)
@@ -149,7 +152,7 @@ class ChatView:
         data = event.data
         match event.type:
             case "turn.started":
-                self._has_spoken = False
+                self._said.clear()
             case "turn.resumed":
                 self.note("↻ The process ended in the middle of this; it goes on from its last step.")
             case "response.dropped":
@@ -181,10 +184,8 @@ class ChatView:
         return "/retry" if self._watched is None else f"“outlast sessions retry {self._watched}”"
 
     def _say_result(self, data: dict[str, Any]) -> None:
-        """What stands for an answer when the model said none: a closing line, or a typed output."""
-        said = data.get("text")
-        if not said and not self._has_spoken and data.get("output") is not None:
-            said = str(data["output"])
+        """What the model has not said itself: a closing line, or an output of the agent's type."""
+        said = data.get("text") or unsaid(data.get("output"), map("".join, self._said.values()))
         if said:
             self._screen.say(said)
             self._screen.end_saying()

@@ -14,6 +14,7 @@ from outlast.cli.tables import ago, print_facts, print_json, print_table
 from outlast.cli.target import AsJson, Token, Url
 from outlast.client import Client
 from outlast.client.session import Session
+from outlast.events.shown import unsaid
 
 app = typer.Typer(help="List and change sessions.", no_args_is_help=True)
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
@@ -71,7 +72,8 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
         facts += [("created", f"{seen.created_at:%Y-%m-%d %H:%M:%S}"), ("changed", f"{ago(seen.updated_at)} ago")]
         facts += [("waits", words.shortened(each.text, 80)) for each in inbox]
         facts += [("task", f"{each.id} {each.state} {each.title}") for each in tasks[:_SHOWN_TASKS]]
-        facts += [("last turn", last.state), ("said", last.text)] if last is not None else []
+        if last is not None:
+            facts += [("last turn", last.state), ("said", last.text), ("output", unsaid(last.output, [last.text]))]
         print_facts(facts)
 
     ask(url, token, work)

@@ -15,6 +15,7 @@ from outlast.client import Client
 from outlast.client.session import Session
 from outlast.client.turn import Sent
 from outlast.events.outcome import Outcome
+from outlast.events.shown import unsaid
 
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
 
@@ -105,7 +106,8 @@ def _show_last(outcome: Outcome | None, *, as_json: bool) -> Exit:
         say("The session had no turn yet.")
     else:
         say(f"Nothing runs in it. Its last turn {outcome.state if outcome.state != 'stopped' else 'was stopped'}:")
-        print(outcome.text)
+        for said in filter(None, (outcome.text, unsaid(outcome.output, [outcome.text]))):
+            print(said)
     return Exit.OK if outcome is None or outcome.state == "completed" else Exit.FAILED
 
 

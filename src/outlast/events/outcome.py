@@ -76,6 +76,8 @@ class OutcomeFold:
     def __init__(self, turn_id: TurnId) -> None:
         self._outcome = Outcome(turn_id)
         self._closing_line: str | None = None
+        self.output_type: str | None = None
+        """Which of the types that its agent declares the output has, if there are several."""
         self.delivered: set[str] = set()
         """The ids of the inputs that the model saw in this turn."""
         self._parts: dict[str, tuple[str, list[str]]] = {}
@@ -115,7 +117,7 @@ class OutcomeFold:
                 call.result = data["part"].get("content")
             case EventType.TURN_COMPLETED:
                 outcome.state, outcome.output = "completed", data.get("output")
-                self._closing_line = data.get("text")
+                self._closing_line, self.output_type = data.get("text"), data.get("output_type")
             case EventType.TURN_FAILED:
                 outcome.state = "failed"
                 outcome.error = {key: value for key, value in data.items() if key != "usage"}

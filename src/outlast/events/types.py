@@ -64,7 +64,10 @@ FIELDS: Mapping[EventType, str] = {
     ),
     EventType.TURN_STARTED: "attempt, worker_id, model",
     EventType.TURN_RESUMED: "attempt, worker_id, dropped (parts that readers discard)",
-    EventType.TURN_COMPLETED: "output, text (only a closing line that the runtime added), usage",
+    EventType.TURN_COMPLETED: (
+        "output, output_type (which, if the agent declares several), text (only a closing line that the runtime "
+        "added), usage"
+    ),
     EventType.TURN_FAILED: "kind, message, is_retryable, reference, usage",
     EventType.TURN_STOPPED: "reason, usage",
     EventType.PART_STARTED: "part, kind (text, reasoning, call, file), call_id, tool",

@@ -34,6 +34,7 @@ from pydantic_ai.ui.vercel_ai.response_types import (
 )
 
 from outlast.events.event import Event
+from outlast.events.shown import is_text, shown
 from outlast.events.types import EventType
 from outlast.ids import TurnId
 from outlast.protocols.ai_sdk_calls import CallChunks
@@ -236,8 +237,8 @@ class TurnEncoder:
         if state != "completed" and had_calls:
             # A client may be set to send again when the last step has calls that are all answered.
             chunks += [StartStepChunk(), FinishStepChunk()]
-        if output is not None and not isinstance(output, str):
-            chunks.append(DataChunk(type="data-output", id=self._turn_id, data={"output": output}))
+        if output is not None and not is_text(output):
+            chunks.append(DataChunk(type="data-output", id=self._turn_id, data={"output": shown(output)}))
         if data.get("text"):
             chunks += [StartStepChunk(), TextStartChunk(id="closing")]
             chunks += [TextDeltaChunk(id="closing", delta=data["text"]), TextEndChunk(id="closing"), FinishStepChunk()]

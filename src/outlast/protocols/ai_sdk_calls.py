@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai.ui.vercel_ai.response_types import (
     BaseChunk,
@@ -16,6 +16,7 @@ from pydantic_ai.ui.vercel_ai.response_types import (
 )
 from pydantic_core import from_json, to_json
 
+from outlast.events.shown import shown
 from outlast.events.types import EventType
 
 _BROKEN_OFF = "The answer was broken off before this call was asked for; it did not run."
@@ -100,7 +101,7 @@ class CallChunks:
         for call_id in self._open:
             if state == "completed":
                 # Only a call of the agent's output has no end of its own in the log.
-                chunks.append(ToolOutputAvailableChunk(tool_call_id=call_id, output=output))
+                chunks.append(ToolOutputAvailableChunk(tool_call_id=call_id, output=shown(output)))
             else:
                 chunks.append(ToolOutputErrorChunk(tool_call_id=call_id, error_text=_NOT_RUN))
         return chunks
@@ -132,20 +133,6 @@ class CallChunks:
         news.outcome = data.get("outcome", news.outcome)
         news.task_id = data.get("task_id", news.task_id)
         return [DataChunk(type="data-call", id=call_id, data=asdict(news))]
-
-
-def shown(value: Any) -> Any:
-    """A stored value for a page: what lies in the file store is said by its size and beginning."""
-    if isinstance(value, list):
-        return [shown(each) for each in cast(list[Any], value)]
-    if not isinstance(value, dict):
-        return value
-    fields = cast(dict[str, Any], value)
-    stored = fields.get("$file")
-    if isinstance(stored, dict):
-        kept = cast(dict[str, Any], stored)
-        return {name: kept[name] for name in ("bytes", "preview") if name in kept}
-    return {name: shown(each) for name, each in fields.items()}
 
 
 def _arguments(args: Any) -> Any:

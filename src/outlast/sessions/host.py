@@ -18,6 +18,7 @@ from outlast.calls.direct import DirectTools
 from outlast.calls.mcp_calls import connect
 from outlast.ids import SessionId, TurnId
 from outlast.sessions.lease import DepsLease
+from outlast.sessions.output import OutputTypes
 from outlast.tools.size import warn_if_large
 
 log = structlog.get_logger("outlast.turns")
@@ -50,6 +51,7 @@ class AgentHost:
         self._deadline = call_deadline
         self.is_measured = False
         self.models = models
+        self.output_types = OutputTypes(agent)
         self._deps = deps
         self._leave = asyncio.Event()
         self._ready: asyncio.Future[None] | None = None

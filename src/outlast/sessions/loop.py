@@ -25,7 +25,6 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
-from pydantic_core import to_jsonable_python
 
 from outlast.calls.breaker import Breaker
 from outlast.calls.call import CallThreads
@@ -40,6 +39,7 @@ from outlast.sessions.call_log import CallLog
 from outlast.sessions.due import due_at_boundary, due_at_start
 from outlast.sessions.host import AgentHost
 from outlast.sessions.model_hook import ModelHook, around_requests
+from outlast.sessions.output import OutputTypes
 from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.response_log import ResponseLog
 from outlast.sessions.resume import OpenCallBook, Recorded
@@ -69,6 +69,7 @@ class TurnRun:
     call_log: CallLog
     control: AbstractToolset[Any]
     instructions: str | None
+    output_types: OutputTypes
     messages: list[ModelMessage]
     book: OpenCallBook
     own_from: int
@@ -332,7 +333,10 @@ class TurnRun:
         return await self._finish(running.result.output)
 
     async def _finish(self, output: Any) -> Step:
-        data: dict[str, Any] = {"output": to_jsonable_python(output, fallback=repr)}
+        stored_output = self.output_types.dump(output)
+        data: dict[str, Any] = {"output": stored_output.value}
+        if stored_output.type_name is not None:
+            data["output_type"] = stored_output.type_name
         closing = history.closing_line(output, self.messages[self.own_from :])
         if closing is not None:
             data["text"] = closing

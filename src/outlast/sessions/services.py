@@ -8,6 +8,7 @@ from outlast.events.signals import Signals
 from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.sessions.log_reader import LogPages
+from outlast.sessions.output import StoredOutput
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.tools.redact import Secrets
@@ -23,7 +24,8 @@ class Services:
     limits: Limits
     models: frozenset[str]
     max_reader_lag: int
-    typed_output: Callable[[str, Any], Any]
+    output_of: Callable[[StoredOutput], Any]
+    """What a program is given as the output of a turn."""
     deletions: Deletions
     pages: LogPages
     secrets: Secrets = field(default_factory=Secrets)

@@ -16,6 +16,7 @@ from outlast.events.types import EventType
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.sessions import reading
 from outlast.sessions.inbox import Accepted
+from outlast.sessions.output import StoredOutput
 from outlast.sessions.services import Services
 from outlast.store import agents, events, inputs, turns
 from outlast.store.database import persistently
@@ -84,7 +85,7 @@ class Turn:
         if not fold.outcome.is_over and await self._services.database.read(self._waits_for_nobody):
             fold.outcome.state, fold.outcome.no_worker_for = "queued", self._agent
         if fold.outcome.state == "completed":
-            fold.outcome.output = self._services.typed_output(self._agent, fold.outcome.output)
+            fold.outcome.output = self._services.output_of(StoredOutput(fold.outcome.output, fold.output_type))
         return fold
 
     async def begins_after(self) -> int:

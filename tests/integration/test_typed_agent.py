@@ -1,0 +1,39 @@
+"""A typed agent at the command: its output is JSON wherever an answer is printed (K1)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving_process import ServingProcess, run
+
+# Each verb starts an interpreter.
+pytestmark = pytest.mark.timeout(120)
+
+APP = """
+from pydantic import BaseModel
+from pydantic_ai import Agent
+
+from outlast.testing import ScriptedModel, call
+
+
+class Report(BaseModel):
+    city: str
+
+
+agent = Agent(ScriptedModel(lambda messages: call("final_result", city="Oslo")), output_type=Report)
+"""
+ANSWER = '{"city":"Oslo"}\n'
+
+
+def test_every_verb_that_prints_an_answer_prints_json(tmp_path: Path) -> None:
+    """K1: `chat`, `send --wait`, `attach` and `sessions show`."""
+    (tmp_path / "app.py").write_text(APP)
+    with ServingProcess(tmp_path) as server:
+        assert run(tmp_path, "send", "--new", "--wait", "report") == ANSWER
+        [session] = json.loads(run(tmp_path, "sessions", "list", "--json"))
+        assert run(tmp_path, "attach", session["id"]) == ANSWER
+        assert '{"city":"Oslo"}' in run(tmp_path, "sessions", "show", session["id"])
+        assert json.loads(run(tmp_path, "attach", session["id"], "--json"))["output"] == {"city": "Oslo"}
+        server.stop()
+    assert ANSWER in run(tmp_path, "chat", "app:agent", "--message", "report")
