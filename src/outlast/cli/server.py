@@ -26,6 +26,7 @@ from outlast.cli.server_file import ServerFile
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.observe import logs
 from outlast.runtime import LOCAL_OWNER
+from outlast.store.keys import Key
 
 _GRACE_SECONDS = 2
 _AGAIN_SECONDS = 0.2
@@ -83,21 +84,22 @@ class Server(uvicorn.Server):
         host, port = self._listening.getsockname()[:2]
         url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         place = ServerFile.beside(self._outlast.path)
-        token = await self._token(place)
+        key, token = await self._token(place)
         place.write(url, token)
-        link = self.config.app.state.logins.make(Principal(LOCAL_OWNER, "admin", "write", "local"))  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportAttributeAccessIssue, reportFunctionMemberAccess]
+        local = Principal(LOCAL_OWNER, "admin", "write", "local", key_id=key.id)
+        link = self.config.app.state.logins.make(local)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportAttributeAccessIssue, reportFunctionMemberAccess]
         self._console.print(f"Outlast serves {', '.join(self._outlast.agents)} at {url}/#token={link}", soft_wrap=True)
         self._console.print(f"  key for other programs: in {place.path}", soft_wrap=True, highlight=False)
         for line in self._advice:
             self._console.print(line, soft_wrap=True, highlight=False, markup=False)
 
-    async def _token(self, place: ServerFile) -> str:
+    async def _token(self, place: ServerFile) -> tuple[Key, str]:
         """The same key as last time if it still opens: who uses it need not notice a restart."""
         known = place.read()
-        if known is not None and await self._outlast.keys.find(known.token) is not None:
-            return known.token
-        _, token = await self._outlast.keys.make(LOCAL_OWNER, "local server", role="admin")
-        return token
+        found = None if known is None else await self._outlast.keys.find(known.token)
+        if known is not None and found is not None:
+            return found, known.token
+        return await self._outlast.keys.make(LOCAL_OWNER, "local server", role="admin")
 
 
 @dataclass(frozen=True, slots=True)

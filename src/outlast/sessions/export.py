@@ -12,10 +12,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
-    TextContent,
     ToolReturnPart,
-    UserContent,
-    UserPromptPart,
     sanitize_messages,
 )
 from pydantic_core import from_json, to_jsonable_python
@@ -28,7 +25,7 @@ from outlast.store import messages, tasks, turns
 from outlast.store.messages import MessageRow
 from outlast.store.sessions import SessionRow
 from outlast.store.spill import Room, unpack_within
-from outlast.tools.escape import escape
+from outlast.tools.foreign import harmless
 from outlast.tools.outcomes import normalise
 
 FORMAT = "outlast.session/1"
@@ -173,21 +170,7 @@ def _harmless(said: Sequence[tuple[int, ModelMessage]]) -> list[ModelMessage]:
 
 
 def _plain(part: ModelRequestPart) -> ModelRequestPart:
-    match part:
-        case UserPromptPart(content=str(text)):
-            return replace(part, content=escape(text))
-        case UserPromptPart():
-            return replace(part, content=[_plain_content(each) for each in part.content])
-        case ToolReturnPart():
-            return replace(part, content=normalise(part.content))
-        case _:
-            return part
-
-
-def _plain_content(content: UserContent) -> UserContent:
-    if isinstance(content, TextContent):
-        return replace(content, content=escape(content.content))
-    return escape(content) if isinstance(content, str) else content
+    return harmless(replace(part, content=normalise(part.content)) if isinstance(part, ToolReturnPart) else part)
 
 
 def _check_answers(said: Sequence[tuple[int, ModelMessage]]) -> None:

@@ -52,6 +52,7 @@ from outlast.store.inputs import Input
 from outlast.store.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.tools import outcomes
+from outlast.tools.foreign import harmless, harmless_content
 from outlast.tools.hints import UNSET
 
 log = structlog.get_logger("outlast.turns")
@@ -191,6 +192,7 @@ class TurnRun:
             own = own[:-1] if isinstance(own[-1], UserPromptPart) else own
         own = await self._put_back(own)
         if own and not self.is_request_stored:
+            own = [*map(harmless, own)]
             await self.log.add_message(ModelRequest(parts=own))
         is_continuation = has_prompt and self.claim.turn.origin is Origin.RETRY
 
@@ -314,6 +316,7 @@ class TurnRun:
         call_id = part.tool_call_id
         if self.book.is_answered(call_id) or self._is_uncertain(call_id):
             return
+        part, content = harmless(part), harmless_content(content)
         await self.log_end(part, content)
         self.book.recorded[call_id] = Recorded(part, content)
 
@@ -325,7 +328,8 @@ class TurnRun:
         """End the turn, or go on if something for it arrived: decided under the session's lock."""
         trailing = running.all_messages()[-1]
         if isinstance(trailing, ModelRequest):
-            await self.log.add_message(replace(trailing, parts=await self._put_back(list(trailing.parts))))
+            parts = [*map(harmless, await self._put_back(list(trailing.parts)))]
+            await self.log.add_message(replace(trailing, parts=parts))
         open_now = history.open_calls([*self.messages, *running.all_messages()[-2:]])
         if open_now:
             parts = [outcomes.interrupted(each.tool_name, each.tool_call_id, outcomes.CANCELED) for each in open_now]

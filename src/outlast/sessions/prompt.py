@@ -5,7 +5,7 @@ from pydantic_ai.messages import UserPromptPart
 from pydantic_core import to_json
 
 from outlast.store.inputs import Input, InputKind
-from outlast.tools.escape import escape
+from outlast.tools.escape import escape, escape_whole
 
 BACKGROUND = register_tag("background_result")
 CONTEXT = register_tag("attached_context")
@@ -27,20 +27,20 @@ def notice(text: str) -> UserPromptPart:
 def _text(given: Input) -> str:
     match given.kind:
         case InputKind.MESSAGE:
-            return "\n\n".join([escape(given.text), *_attachments(given)])
+            return "\n\n".join([escape_whole(given.text), *_attachments(given)])
         case InputKind.WAKE:
-            return wrap(BACKGROUND, given.text, task_id=given.task_id)
+            return wrap(BACKGROUND, escape_whole(given.text), task_id=given.task_id)
         case InputKind.SETTLEMENT | InputKind.CONTINUE:
-            return wrap(NOTICE, given.text)
+            return wrap(NOTICE, escape_whole(given.text))
 
 
 def _attachments(given: Input) -> list[str]:
     blocks: list[str] = []
     context = given.body.get("context")
     if context is not None:
-        blocks.append(wrap(CONTEXT, context["content"], url=context.get("url")))
+        blocks.append(wrap(CONTEXT, escape_whole(context["content"]), url=context.get("url")))
     files = given.body.get("files")
     if files:
         listed = [{key: each[key] for key in ("id", "name", "media_type", "bytes")} for each in files]
-        blocks.append(wrap(FILES, to_json(listed).decode()))
+        blocks.append(wrap(FILES, escape(to_json(listed).decode())))
     return blocks

@@ -11,6 +11,7 @@ from outlast.sessions import history
 from outlast.sessions.loop import TurnRun
 from outlast.sessions.resume import Recorded, returns_first
 from outlast.tools import outcomes
+from outlast.tools.foreign import harmless
 
 
 async def keep_partial(run: TurnRun) -> None:
@@ -52,7 +53,7 @@ async def settle(run: TurnRun) -> dict[TaskId, Unconfirmed]:
             part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
             await run.call_log.ended(part, task_id=task_id)
         else:
-            part = _answer(run, ends, call)
+            part = harmless(_answer(run, ends, call))
             await run.log_end(part)
         answers.append(part)
     if answers:
@@ -71,7 +72,7 @@ async def log_known_ends(run: TurnRun) -> None:
     known = {*ends.finished, *ends.failed, *ends.parked, *(ends.canceled - repeatable)} - run.book.recorded.keys()
     for call in history.open_calls(run.messages):
         if call.tool_call_id in known:
-            part = _answer(run, ends, call)
+            part = harmless(_answer(run, ends, call))
             await run.log_end(part)
             run.book.recorded[call.tool_call_id] = Recorded(part)
 

@@ -26,7 +26,9 @@ class KeyAnswer(Answer):
     expires_at: datetime | None
     used_at: datetime | None
     revoked_at: datetime | None
-    made_with: str | None = Field(description="The key that it was made with, as a cookie is, and with which it ends.")
+    made_with: str | None = Field(
+        default=None, description="The key that it was made with, as a cookie is, and with which it ends."
+    )
 
 
 class NewKeyAnswer(KeyAnswer):
