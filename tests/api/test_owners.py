@@ -122,7 +122,6 @@ USES: dict[str, Use] = {
     "get_task": Use(before=a_task),
     "cancel_task": Use({}, before=a_task),
     "settle_task": Use({"verdict": "worked"}, before=a_task, status=409),
-    "reply_to_task": Use({"reply": "yes"}, before=a_task, status=409),
     "task_output": Use(before=a_task),
     "chat": Use({"id": "trip", "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]}),
     "resume_chat": Use(before=a_chat, stranger=204),

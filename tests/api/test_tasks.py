@@ -85,5 +85,3 @@ async def test_cancel_says_what_really_happened(runtime: Runtime) -> None:
         assert (await ada.post(f"{task}/cancel", json={})).json()["state"] == "canceled"
         settled = await ada.post(f"{task}/settle", json={"verdict": "worked"})
         assert (settled.status_code, settled.json()["code"]) == (409, "conflict")
-        reply = await ada.post(f"{task}/reply", json={"reply": "yes"})
-        assert (reply.status_code, reply.json()["code"]) == (409, "conflict")

@@ -194,8 +194,7 @@ def test_the_moves_are_those_of_the_design() -> None:
     over = {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELED}
     assert {state: set(onward) for state, onward in tasks.MOVES.items()} == {
         TaskState.QUEUED: {TaskState.RUNNING, TaskState.CANCELED, TaskState.FAILED},
-        TaskState.RUNNING: {TaskState.AWAITING_INPUT, TaskState.QUEUED, *over},
-        TaskState.AWAITING_INPUT: {TaskState.RUNNING, TaskState.QUEUED, *over},
+        TaskState.RUNNING: {TaskState.QUEUED, *over},
         **{state: set[TaskState]() for state in over},
     }
     ended = {TurnState.COMPLETED, TurnState.FAILED, TurnState.STOPPED}

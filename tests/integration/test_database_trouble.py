@@ -50,7 +50,6 @@ BODIES: dict[tuple[str, str], Any] = {
     ("post", "/v1/sessions/{session_id}/calls/{call_id}/settle"): {"verdict": "worked"},
     ("post", "/v1/tasks/{task_id}/cancel"): {},
     ("post", "/v1/tasks/{task_id}/settle"): {"verdict": "worked"},
-    ("post", "/v1/tasks/{task_id}/reply"): {"reply": "yes"},
     ("post", "/v1/keys"): {"owner_id": "bob", "name": "test"},
     ("post", "/api/chat"): {
         "id": "chat-1",

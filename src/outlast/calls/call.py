@@ -101,7 +101,10 @@ def output(text: str) -> None:
 
 
 def artifact(name: str, data: bytes, media_type: str = "application/octet-stream") -> str | None:
-    """Keep a file that the call made; gives its id. Does nothing outside Outlast."""
+    """Keep a file that the call made; gives its id. Does nothing outside Outlast.
+
+    It is listed with its task or call, by name and size; reading it back is not possible yet.
+    """
     call = current_call.get()
     return None if call is None else call.channel.artifact(name, data, media_type)
 

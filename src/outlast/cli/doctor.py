@@ -93,8 +93,6 @@ def _of_task(task: TaskAnswer, now: datetime) -> Finding | None:
         return Finding(task.id, f"{task.title} was asked to cancel and goes on", f"outlast logs {task.id}")
     if task.deadline_at is not None and task.deadline_at < now:
         return Finding(task.id, f"{task.title} is past its deadline", f"outlast cancel {task.id}")
-    if task.state == "awaiting_input":
-        return Finding(task.id, f"{task.title} waits for an answer", f"outlast attach {task.session_id}")
     if task.no_worker_for is not None:
         missing = f"{task.title}: no worker has its agent {task.no_worker_for!r}"
         return Finding(task.id, missing, f"start one that has it, or outlast cancel {task.id}")

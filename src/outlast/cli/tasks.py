@@ -15,7 +15,7 @@ from outlast.client import Client
 from outlast.wire.task import PieceAnswer, TaskAnswer
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The id of a task.")]
-_ORDER = ("running", "awaiting_input", "queued")
+_ORDER = ("running", "queued")
 _MARKS = {"succeeded": "✓", "failed": "✗", "canceled": "■"}
 
 

@@ -30,7 +30,7 @@ def _text(given: Input) -> str:
             return "\n\n".join([escape_whole(given.text), *_attachments(given)])
         case InputKind.WAKE:
             return wrap(BACKGROUND, escape_whole(given.text), task_id=given.task_id)
-        case InputKind.SETTLEMENT | InputKind.CONTINUE:
+        case InputKind.SETTLEMENT:
             return wrap(NOTICE, escape_whole(given.text))
 
 

@@ -20,7 +20,6 @@ class InputKind(StrEnum):
     MESSAGE = "message"
     WAKE = "wake"
     SETTLEMENT = "settlement"
-    CONTINUE = "continue"
 
 
 class Mode(StrEnum):

@@ -22,7 +22,6 @@ from outlast.store.unit import LockedSession, Unit
 class TaskState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
-    AWAITING_INPUT = "awaiting_input"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELED = "canceled"
@@ -31,8 +30,7 @@ class TaskState(StrEnum):
 _OVER = {TaskState.SUCCEEDED, TaskState.CANCELED, TaskState.FAILED}
 MOVES: Mapping[TaskState, frozenset[TaskState]] = {
     TaskState.QUEUED: frozenset({TaskState.RUNNING, TaskState.CANCELED, TaskState.FAILED}),
-    TaskState.RUNNING: frozenset({TaskState.AWAITING_INPUT, TaskState.QUEUED, *_OVER}),
-    TaskState.AWAITING_INPUT: frozenset({TaskState.RUNNING, TaskState.QUEUED, *_OVER}),
+    TaskState.RUNNING: frozenset({TaskState.QUEUED, *_OVER}),
     TaskState.SUCCEEDED: frozenset(),
     TaskState.FAILED: frozenset(),
     TaskState.CANCELED: frozenset(),

@@ -40,10 +40,6 @@ class Origin(StrEnum):
 
     USER = "user"
     WAKE = "wake"
-    SCHEDULE = "schedule"
-    PARENT = "parent"
-    API = "api"
-    BOT = "bot"
     RETRY = "retry"
     REGENERATE = "regenerate"
 

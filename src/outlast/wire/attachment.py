@@ -13,7 +13,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that belongs to a message; the model sees its id and name."""
+    """A file that belongs to a message. It is kept, and the model is told its id and name; nobody can read it yet."""
 
     name: str
     data: bytes

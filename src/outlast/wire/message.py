@@ -20,6 +20,8 @@ class ContextBody(Body):
 
 
 class FileBody(Body):
+    """A file that belongs to a message. It is kept, and the model is told its id and name; nobody can read it yet."""
+
     name: str = Field(min_length=1, max_length=500)
     media_type: str = Field(default="application/octet-stream", max_length=200)
     data: str = Field(description="The bytes in base 64.")

@@ -19,7 +19,7 @@ class TaskAnswer(Answer):
     tool: str | None
     title: str
     args: JsonValue
-    state: Literal["queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+    state: Literal["queued", "running", "succeeded", "failed", "canceled"]
     no_worker_for: str | None = Field(
         default=None, description="The agent it waits for, while no worker is there that has it."
     )
@@ -65,10 +65,6 @@ class TaskAnswer(Answer):
 
 class CancelBody(Body):
     wait: float = Field(default=10, ge=0, le=300, description="How long to wait for the truth.")
-
-
-class ReplyBody(Body):
-    reply: JsonValue
 
 
 class PieceAnswer(Answer):

@@ -22,16 +22,15 @@ from outlast.api.wiring import (
     place_of,
     while_there,
 )
-from outlast.errors import Conflict
 from outlast.store.database import persistently
 from outlast.store.tasks import TaskState
 from outlast.tasks.handle import Tasks
 from outlast.wire.forms import ListOf
-from outlast.wire.task import CancelBody, PieceAnswer, ReplyBody, TaskAnswer
+from outlast.wire.task import CancelBody, PieceAnswer, TaskAnswer
 from outlast.wire.turn import SettleBody
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON)
-State = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+State = Literal["open", "queued", "running", "succeeded", "failed", "canceled"]
 
 
 @router.get("")
@@ -71,13 +70,6 @@ async def cancel_task(outlast: Runtime, tasks: OwnTasks, task_id: str, body: Can
 async def settle_task(tasks: OwnTasks, task_id: str, body: SettleBody, caller: Caller) -> TaskAnswer:
     """Say what became of a task that may or may not have taken effect; the model is told who said so."""
     return TaskAnswer.of(await tasks.settle(task_id, body.verdict, by=caller.label, note=body.note))
-
-
-@router.post("/{task_id}/reply", responses=DECIDED)
-async def reply_to_task(tasks: OwnTasks, task_id: str, body: ReplyBody) -> TaskAnswer:
-    """Answer a task that awaits input."""
-    task = await tasks.get(task_id)
-    raise Conflict(f"The task is {task.state.value}: it does not await an answer.", state=task.state.value)
 
 
 @router.get("/{task_id}/output", response_model=PieceAnswer, responses={**FOUND, **STREAM})
