@@ -15,6 +15,7 @@ from outlast import extras, ids
 from outlast.calls.call import CallThreads
 from outlast.calls.channel import ChannelHome
 from outlast.calls.control import INSTRUCTIONS, control_toolset
+from outlast.calls.foreign import ForeignTasks
 from outlast.calls.hook import CallPolicy
 from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
@@ -217,6 +218,7 @@ class Outlast(Generic[DepsT, OutputT]):
         database, signals = await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
         files = FileStore(self.settings.files or f"{self.path}.files")
         await files.check()
+        stack.enter_context(ForeignTasks())
         outbox = EngineOutbox(signals)
         outbox.listeners = self._listeners
         database.attach(outbox)

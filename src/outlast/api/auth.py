@@ -12,6 +12,7 @@ from fastapi.security import HTTPBearer
 from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 
 from outlast.api.limits import RequestRate
+from outlast.calls.foreign import Contained
 from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from outlast.ids import KeyId
 from outlast.owners.keys import Keys
@@ -121,7 +122,8 @@ class ByProgram:
         self._authenticate = authenticate
 
     async def __call__(self, request: Request) -> Principal | None:
-        found = await self._authenticate(request)
+        with Contained():
+            found = await self._authenticate(request)
         return Principal(found) if isinstance(found, str) else found
 
 

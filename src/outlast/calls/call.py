@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from outlast.calls.foreign import contained_thread
 from outlast.clock import monotonic
 from outlast.errors import AttemptLost
 from outlast.ids import SessionId, TaskId, TurnId
@@ -113,7 +114,7 @@ class CallThreads(ThreadPoolExecutor):
     """The runtime's own threads for sync tools; each job is known to the call that started it."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        call = current_call.get()
+        fn, call = contained_thread(fn), current_call.get()
         if call is None:
             return super().submit(fn, *args, **kwargs)
         is_tool = call.inner is not None and call.inner is _running_coroutine()

@@ -22,6 +22,7 @@ from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
 from outlast.calls.control import WithControlTools
 from outlast.calls.ends import CallEnds, Unconfirmed
+from outlast.calls.foreign import Contained
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking, Reason
 from outlast.calls.run_tasks import RunTasks
@@ -179,7 +180,8 @@ class CallHook(RunTasks):
         if running.is_lost:
             raise AttemptLost("The call was given to another worker.")
         try:
-            value = await self._value(running, ended)
+            with Contained():  # a value may run code of its own when it is read
+                value = await self._value(running, ended)
         except AttemptLost:
             raise
         except Exception as exc:
@@ -234,21 +236,20 @@ def start(running: RunningCall, handler: Callable[[Any], Any], args: Any) -> asy
     """Run a tool so that its code finds the call it belongs to."""
     token = current_call.set(running)
     try:
-        run = trace.traced(running.tool, running.call_id, _asking(running, handler))
+        run = trace.traced(running.tool, running.call_id, _contained(running, handler))
         running.inner = asyncio.create_task(run(args), name=f"call {running.tool} {running.call_id}")
     finally:
         current_call.reset(token)
     return running.inner
 
 
-def _asking(running: RunningCall, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Also before what the agent's capabilities do around its tools."""
-    if running.confirm is None:
-        return handler
+def _contained(running: RunningCall, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Asks also before what the agent's capabilities do around its tools. Whatever it raises is this call's error."""
 
     async def run(args: Any) -> Any:
-        await running.ask()
-        return await handler(args)
+        with Contained():
+            await running.ask()
+            return await handler(args)
 
     return run
 

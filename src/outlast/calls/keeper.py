@@ -7,6 +7,8 @@ from typing import Any, Self
 import structlog
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
+from outlast.calls.foreign import as_error
+
 log = structlog.get_logger("outlast.calls")
 
 
@@ -67,8 +69,8 @@ class KeptToolset(WrapperToolset[Any]):
             if ready.done():
                 raise
             ready.set_exception(RuntimeError("a toolset cancelled its own opening"))
-        except Exception as exc:
+        except BaseException as exc:
             if ready.done():
-                log.error("a toolset did not close cleanly", toolset=self.wrapped.label, error=repr(exc))
+                log.error("a toolset did not close cleanly", toolset=self.wrapped.label, error=repr(as_error(exc)))
             else:
-                ready.set_exception(exc)
+                ready.set_exception(as_error(exc))

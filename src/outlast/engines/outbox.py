@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from outlast.calls.foreign import as_error
 from outlast.engines.engine import Engine
 from outlast.events.event import Event
 from outlast.events.signals import LocalSignals
@@ -51,5 +52,6 @@ class EngineOutbox:
         for each in self.listeners if committed.events else ():
             try:
                 each(committed.events)
-            except Exception as exc:
-                log.error("a listener failed; what it was told of is committed", exception=error_chain(exc))
+            except BaseException as exc:
+                error = as_error(exc)
+                log.error("a listener failed; what it was told of is committed", exception=error_chain(error))

@@ -14,6 +14,7 @@ from structlog.contextvars import bound_contextvars
 from outlast import trace
 from outlast.calls.channel import CallChannel
 from outlast.calls.ends import Unconfirmed
+from outlast.calls.foreign import Contained
 from outlast.calls.parking import facts_of
 from outlast.clock import monotonic
 from outlast.errors import AttemptLost, StoreUnavailable
@@ -145,6 +146,7 @@ class Attempt:
             "outlast.attempt": fence.attempt,
         }
         with (
+            Contained(),
             trace.turn_span((each.body for each in self.claim.waiting), attributes),
             bound_contextvars(session_id=fence.session_id, turn_id=fence.turn_id),
         ):
@@ -226,6 +228,8 @@ class Attempt:
         if driving.cancelled():
             if self._cause is Cause.USER or self._cause is Cause.INTERRUPT:
                 await self._stopped(self._cause)
+            elif self._cause is None:
+                await self._failed(self._describe(RuntimeError("Something in the turn cancelled it by itself.")))
             else:
                 await self._hand_over()
             return

@@ -15,6 +15,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset
 
 from outlast.calls.direct import DirectTools
+from outlast.calls.foreign import Contained, as_error
 from outlast.calls.mcp_calls import connect
 from outlast.ids import SessionId, TurnId
 from outlast.sessions.lease import DepsLease
@@ -81,7 +82,8 @@ class AgentHost:
             if isinstance(toolset, FunctionToolset):
                 found.extend(tool.tool_def for tool in toolset.tools.values())
             else:
-                found.extend(tool.tool_def for tool in (await toolset.get_tools(context)).values())
+                with Contained():
+                    found.extend(tool.tool_def for tool in (await toolset.get_tools(context)).values())
         return found
 
     async def enter(self) -> None:
@@ -108,10 +110,11 @@ class AgentHost:
             async with self.agent:
                 ready.set_result(None)
                 await self._leave.wait()
-        except (Exception, asyncio.CancelledError) as exc:
+        except BaseException as exc:
+            was_canceled = isinstance(exc, asyncio.CancelledError)
+            error = RuntimeError("a toolset cancelled its own opening") if was_canceled else as_error(exc)
             if ready.done():
                 log.error("the agent's toolsets did not close cleanly", error=repr(exc))
             else:
-                was_canceled = isinstance(exc, asyncio.CancelledError)
-                ready.set_exception(RuntimeError("a toolset cancelled its own opening") if was_canceled else exc)
+                ready.set_exception(error)
                 ready.exception()  # all who waited may have gone

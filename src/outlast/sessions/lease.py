@@ -7,6 +7,8 @@ from typing import Any
 
 import structlog
 
+from outlast.calls.foreign import as_error
+
 log = structlog.get_logger("outlast.turns")
 
 
@@ -57,8 +59,8 @@ class DepsLease:
             if ready.done():
                 raise
             ready.set_exception(RuntimeError("the deps cancelled their own opening"))
-        except Exception as exc:
+        except BaseException as exc:
             if ready.done():
-                log.error("the deps of a turn did not close cleanly", error=repr(exc))
+                log.error("the deps of a turn did not close cleanly", error=repr(as_error(exc)))
             else:
-                ready.set_exception(exc)
+                ready.set_exception(as_error(exc))

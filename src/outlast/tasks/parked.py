@@ -12,6 +12,7 @@ from pydantic_ai.exceptions import ToolFailed, ToolFailedError, ToolRetryError
 
 from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel
+from outlast.calls.foreign import Contained
 from outlast.calls.hook import content_of, really
 from outlast.calls.view import Viewed, Viewer
 from outlast.errors import StoreUnavailable
@@ -248,7 +249,8 @@ class ParkedCalls:
             await asyncio.wait({asyncio.wrap_future(busy[0]), self._closing}, return_when=asyncio.FIRST_COMPLETED)
         try:
             if not busy and not (owned.is_left and really(owned.call, owned.inner).cancelled()):
-                await self._record(owned)
+                with Contained():
+                    await self._record(owned)
         except Exception as exc:
             log.error("the end of a call could not be kept as it was", call_id=owned.call.call_id, error=repr(exc))
             await self._tell(owned, TaskState.FAILED, error=service.NOT_KEPT)
@@ -332,9 +334,9 @@ def _last_words(channel: CallChannel) -> dict[str, Any]:
 def _truth(owned: Owned) -> tuple[TaskState, Any, dict[str, Any] | None]:
     """What the call came to in the end. After a cancel, a sync tool's own thread is what counts."""
     ended = really(owned.call, owned.inner)
-    if ended.cancelled():
+    if ended.cancelled() and owned.is_canceled:
         return TaskState.CANCELED, None, None
-    exc = ended.exception()
+    exc = asyncio.CancelledError() if ended.cancelled() else ended.exception()
     return _read(owned, exc, ended.result if exc is None else None)
 
 

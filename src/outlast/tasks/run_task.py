@@ -15,6 +15,7 @@ from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
 from outlast.calls.direct import cannot_be_run
+from outlast.calls.foreign import Contained
 from outlast.calls.hook import start
 from outlast.calls.run_tasks import RunTasks
 from outlast.errors import AttemptLost
@@ -128,7 +129,7 @@ async def _run(agent: Agent[Any, Any], threads: CallThreads, running: RunningCal
     history = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
     value = await lease.open()
     try:
-        with Agent.using_thread_executor(threads):
+        with Contained(), Agent.using_thread_executor(threads):
             async with agent.iter(message_history=history, deps=value, capabilities=[capture]) as run:
                 async for node in run:
                     if Agent.is_call_tools_node(node):

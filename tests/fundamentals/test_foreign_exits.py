@@ -1,0 +1,236 @@
+"""What an agent's code raises ends what it was run for: never the process, never another turn."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, FunctionToolset, Tool, ToolReturn
+from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.messages import ModelMessage
+
+from outlast import Event, TurnContext
+from outlast.store.tasks import TaskState
+from outlast.testing import ScriptedModel, call
+from tests.support.background import BUDGET, ThreadGate, nth_event, parked_session
+from tests.support.checkpoint import Checkpoint
+from tests.support.histories import check_history, return_of
+from tests.support.runtime import Runtime, scripted
+
+
+class Custom(BaseException):
+    """What no library expects."""
+
+
+RAISED: Sequence[Callable[[], BaseException]] = (
+    SystemExit,
+    KeyboardInterrupt,
+    GeneratorExit,
+    asyncio.CancelledError,
+    StopIteration,
+    StopAsyncIteration,
+    Custom,
+    lambda: BaseExceptionGroup("several", [SystemExit(3)]),
+)
+NAMES = ["exit", "interrupt", "close", "cancel", "stop", "async_stop", "custom", "group"]
+
+
+def leave() -> str:
+    """As programs do."""
+    sys.exit(7)
+
+
+def tool_of(name: str, run: Callable[[], Any]) -> Tool[Any]:
+    return Tool(run, name=name, takes_ctx=False)
+
+
+def in_coroutine(raised: Callable[[], BaseException], here: Checkpoint | None = None) -> Callable[[], Any]:
+    async def run() -> str:
+        if here is not None:
+            await here()
+        raise raised()
+
+    return run
+
+
+def in_thread(raised: Callable[[], BaseException]) -> Callable[[], Any]:
+    def run() -> str:
+        raise raised()
+
+    return run
+
+
+def beside(raised: Callable[[], BaseException]) -> Callable[[], Any]:
+    """In a coroutine that the tool starts."""
+
+    async def run() -> str:
+        return await asyncio.create_task(in_coroutine(raised)())
+
+    return run
+
+
+@pytest.mark.parametrize("place", [in_coroutine, in_thread, beside], ids=lambda each: each.__name__)
+async def test_a_tool_fails_alone_whatever_it_raises(runtime: Runtime, place: Callable[..., Any]) -> None:
+    """A5: those that are called beside it end as if nothing were."""
+
+    async def fine() -> str:
+        return "fine"
+
+    tools = [tool_of(name, place(raised)) for name, raised in zip(NAMES, RAISED, strict=True)]
+    calls = [call(each, call_id=each) for each in (*NAMES, "fine")]
+    async with runtime(scripted(calls, "Most failed."), tools=[*tools, fine]) as outlast:
+        session = await outlast.sessions.create()
+        outcome = await session.ask("Try.")
+        assert (outcome.state, outcome.text) == ("completed", "Most failed.")
+        history = await session.history()
+        check_history(history)
+        for each in NAMES:
+            part = return_of(each, history)
+            assert (part.outcome, "internal error" in str(part.content)) == ("failed", True), each
+        assert return_of("fine", history).content == "fine"
+
+
+async def test_a_parked_call_fails_alone_whatever_it_raises(runtime: Runtime) -> None:
+    """A5, B1: nobody cancelled it, so it is not told as cancelled."""
+    here = Checkpoint()
+    tools = [tool_of(name, in_coroutine(raised, here)) for name, raised in zip(NAMES, RAISED, strict=True)]
+    model = ScriptedModel([[call(each) for each in NAMES], "They go on.", *["I see."] * len(NAMES)])
+    async with runtime(model, tools=tools, budget=BUDGET) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("Measure.")
+        await nth_event(session, "task.created", len(NAMES))
+        here.open()
+        await nth_event(session, "task.ended", len(NAMES))
+        ended = {task.tool: (task.state, (task.error or {})["kind"]) for task in await session.tasks()}
+        assert ended == dict.fromkeys(NAMES, (TaskState.FAILED, "internal_error"))
+
+
+async def test_a_parked_sync_call_fails_alone(runtime: Runtime) -> None:
+    """A5, B1: a thread that ends in what no future takes still ends."""
+    here = ThreadGate()
+
+    def survey() -> str:
+        here()
+        raise StopIteration
+
+    async with runtime(scripted(call("survey"), "It goes on.", "I see."), tools=[survey], budget=BUDGET) as outlast:
+        session, task = await parked_session(outlast, "Measure.")
+        here.open()
+        await nth_event(session, "task.ended", 1)
+        (ended,) = await session.tasks()
+        assert (ended.id, ended.state) == (task.id, TaskState.FAILED)
+
+
+def from_deps(raised: Callable[[], BaseException]) -> dict[str, Any]:
+    @asynccontextmanager
+    async def deps(_: TurnContext) -> AsyncGenerator[None]:
+        raise raised()
+        yield
+
+    return {"deps": deps, "agent": Agent(ScriptedModel(["Hello."]))}
+
+
+def from_history(raised: Callable[[], BaseException]) -> dict[str, Any]:
+    async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
+        raise raised()
+
+    return {"agent": Agent(ScriptedModel(["Hello."]), capabilities=[ProcessHistory(process)])}
+
+
+def from_sync_history(raised: Callable[[], BaseException]) -> dict[str, Any]:
+    def process(messages: list[ModelMessage]) -> list[ModelMessage]:
+        raise raised()
+
+    return {"agent": Agent(ScriptedModel(["Hello."]), capabilities=[ProcessHistory(process)])}
+
+
+def from_output(raised: Callable[[], BaseException]) -> dict[str, Any]:
+    async def finish(text: str) -> str:
+        raise raised()
+
+    return {"agent": Agent(ScriptedModel([call("final_result", text="x")]), output_type=finish)}
+
+
+def from_instructions(raised: Callable[[], BaseException]) -> dict[str, Any]:
+    async def instruct() -> str:
+        raise raised()
+
+    return {"agent": Agent(ScriptedModel(["Hello."]), instructions=instruct)}
+
+
+def from_toolset(raised: Callable[[], BaseException]) -> dict[str, Any]:
+    class Opening(FunctionToolset[Any]):
+        async def __aenter__(self) -> Any:
+            raise raised()
+
+    return {"agent": Agent(ScriptedModel(["Hello."]), toolsets=[Opening()])}
+
+
+@pytest.mark.parametrize(
+    "agent_that_raises",
+    [from_deps, from_history, from_sync_history, from_output, from_instructions, from_toolset],
+    ids=lambda each: each.__name__,
+)
+async def test_a_turn_fails_alone_whatever_the_code_around_it_raises(
+    runtime: Runtime, agent_that_raises: Callable[[Any], dict[str, Any]]
+) -> None:
+    """D9: dependencies, history processors, output functions, instructions, toolsets: once, and not for ever."""
+    for each in RAISED:
+        async with runtime(**agent_that_raises(each)) as outlast:
+            session = await outlast.sessions.create()
+            outcome = await session.ask("Hi")
+            assert outcome.state == "failed", each
+            assert outcome.error is not None
+
+
+async def test_a_listener_that_exits_harms_nobody(runtime: Runtime) -> None:
+    """P8."""
+
+    def listener(_: Sequence[Event]) -> None:
+        sys.exit()
+
+    outlast = runtime(scripted("Hello."))
+    outlast.listen(listener)
+    async with outlast:
+        assert (await (await outlast.sessions.create()).ask("Hi")).text == "Hello."
+
+
+async def test_a_value_that_exits_when_it_is_read_fails_its_call(runtime: Runtime) -> None:
+    """A5: code of the value itself runs when it is stored."""
+
+    class Sly(dict[str, Any]):
+        def items(self) -> Any:
+            sys.exit()
+
+    async def sly() -> Any:
+        return Sly(a=1)
+
+    async def sly_return() -> Any:
+        return ToolReturn(Sly(a=1))
+
+    model = scripted([call("sly", call_id="c1"), call("sly_return", call_id="c2")], "Both failed.")
+    async with runtime(model, tools=[sly, sly_return]) as outlast:
+        session = await outlast.sessions.create()
+        assert (await session.ask("Try.")).text == "Both failed."
+        history = await session.history()
+        assert [return_of(each, history).outcome for each in ("c1", "c2")] == ["failed", "failed"]
+
+
+async def test_other_turns_go_on_while_a_tool_exits(runtime: Runtime) -> None:
+    """P8: the turn of another session that runs at the same time ends as if nothing were."""
+    here = Checkpoint()
+
+    async def slow() -> str:
+        await here()
+        return "slow"
+
+    model = ScriptedModel([call("slow"), call("leave"), "It failed.", "Done."])
+    async with runtime(model, tools=[slow, leave]) as outlast:
+        one, other = await outlast.sessions.create(), await outlast.sessions.create()
+        waiting = await one.send("Be slow.")
+        await here.reached()
+        assert (await other.ask("Leave.")).text == "It failed."
+        here.open()
+        assert (await waiting.outcome()).text == "Done."
