@@ -34,8 +34,11 @@ class Issuer:
         self.key: RSAPrivateKey = generate_private_key(public_exponent=65537, key_size=2048)
         self.url = ""
 
+    def claims(self) -> dict[str, Any]:
+        return {"sub": "ada", "aud": AUDIENCE, "iss": "me", "exp": time.time() + 60}
+
     def token(self, key: RSAPrivateKey | None = None, **claims: Any) -> str:
-        given = {"sub": "ada", "aud": AUDIENCE, "iss": "me", "exp": time.time() + 60, **claims}
+        given = {**self.claims(), **claims}
         return jwt.encode(
             {name: value for name, value in given.items() if value is not None},
             key or self.key,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 import pytest
 import structlog
 from pydantic import BaseModel, TypeAdapter
@@ -14,7 +15,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
 
 import outlast as public
-from outlast.testing import ScriptedModel, call, texts_seen, tool_returns
+from outlast.testing import ScriptedModel, call, error, texts_seen, tool_returns
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import check_history, return_of
 from tests.support.providers import check_providers
@@ -263,17 +264,19 @@ async def test_three_identical_failures_in_a_row_are_enough(runtime: Runtime) ->
         assert return_of("c4", history).outcome == "failed"
 
 
-async def test_transient_errors_do_not_trip_the_breaker(runtime: Runtime) -> None:
-    """A10: a connection that fails is worth another try."""
+@pytest.mark.parametrize("raised", [ConnectionError("reset"), httpx2.ConnectError("refused")], ids=repr)
+async def test_transient_errors_do_not_trip_the_breaker(runtime: Runtime, raised: Exception) -> None:
+    """A10: a connection that fails is worth another try, also when what is counted is counted anew from history."""
     runs: list[int] = []
 
     def work() -> str:
         runs.append(1)
         if len(runs) < 5:
-            raise ConnectionError("reset")
+            raise raised
         return "there"
 
-    async with runtime(scripted(*[call("work")] * 5, "Got it."), tools=[work]) as outlast:
+    steps = [*[call("work")] * 3, error(503), *[call("work")] * 2]
+    async with runtime(scripted(*steps, "Got it."), tools=[work]) as outlast:
         outcome = await (await outlast.sessions.create()).ask("Try.")
         assert [each.outcome for each in outcome.calls] == [*["failed"] * 4, "success"]
 

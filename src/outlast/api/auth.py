@@ -19,6 +19,9 @@ from outlast.owners.keys import Keys
 from outlast.sessions.attachments import check_characters
 
 _LATEST = datetime.max.replace(tzinfo=UTC).timestamp() - 86_400
+_MOST_CHARACTERS = 200
+_UNREADABLE = (PyJWTError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
+"""What reading a token may come to: its maker chooses what stands in it, and not all of that is looked at first."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
@@ -54,7 +57,10 @@ class Authenticator(Protocol):
 
 def cookie_of(request: Request) -> str:
     """The name of a browser's cookie: browsers send those of a host to all its ports."""
-    port = request.url.port
+    try:
+        port = request.url.port
+    except ValueError:  # the `Host` header is the client's own: one without a port that can be is no browser's
+        port = None
     return "outlast" if port is None else f"outlast_{port}"
 
 
@@ -94,13 +100,16 @@ class ByJwt:
             claims = await asyncio.to_thread(self._claims, text)
         except PyJWKClientConnectionError as exc:
             raise StoreUnavailable("The issuer's keys cannot be read now: try again.", retry_after=5) from exc
-        except PyJWTError:
+        except _UNREADABLE:
             return None
         role = "admin" if "admin" in _words(claims.get("roles", claims.get("role"))) else "user"
         scopes = _words(claims.get("scope"))
         scope = "read" if "outlast:read" in scopes and "outlast:write" not in scopes else "write"
-        until = datetime.fromtimestamp(min(claims["exp"], _LATEST), UTC)
-        return Principal(str(claims["sub"]), role, scope, str(claims.get("name", "")), until)
+        sub, name, exp = claims["sub"], claims.get("name"), claims["exp"]
+        if not isinstance(sub, str) or not isinstance(exp, int | float):
+            return None
+        until = datetime.fromtimestamp(min(exp, _LATEST), UTC)
+        return Principal(sub, role, scope, name[:_MOST_CHARACTERS] if isinstance(name, str) else "", until)
 
     def _claims(self, text: str) -> dict[str, Any]:
         key = self._keys.get_signing_key_from_jwt(text)
@@ -143,8 +152,8 @@ class Gate:
             if bearer(request) is not None:
                 raise Unauthenticated("This key is not accepted: it is wrong, expired or revoked.")
             raise Unauthenticated("Send a key: Authorization: Bearer <key>. `outlast keys make` makes one.")
-        if not found.owner_id:
-            raise InvalidInput("The caller has no owner id.")
+        if not 0 < len(found.owner_id) <= _MOST_CHARACTERS:
+            raise InvalidInput(f"The caller's owner id must have 1 to {_MOST_CHARACTERS} characters.")
         check_characters(found.owner_id + found.name, "caller's name")
         self._rate.take(found.owner_id)
         if found.scope == "read" and request.method not in _SAFE:

@@ -15,6 +15,7 @@ REFUSED = (
     "Not run: this exact call failed {count} times in a row. Change the arguments, use another tool, or tell the "
     "user what stands in the way."
 )
+_TRANSIENT = "outlast_transient"
 
 
 class Breaker:
@@ -32,7 +33,7 @@ class Breaker:
 
     def _add_returns(self, message: ModelRequest, calls: dict[str, ToolCallPart]) -> None:
         for part in message.parts:
-            if isinstance(part, ToolReturnPart) and part.tool_call_id in calls:
+            if isinstance(part, ToolReturnPart) and part.tool_call_id in calls and not _is_transient(part):
                 call = calls[part.tool_call_id]
                 self.record(call.tool_name, call.args, is_failure=part.outcome in ("failed", "retried"))
 
@@ -49,6 +50,20 @@ class Breaker:
 
     def refuses(self, tool: str, args: Any) -> bool:
         return self._count >= MOST and self._key == (tool, _canonical(args))
+
+
+def mark_transient(part: ToolReturnPart) -> None:
+    """Kept with the answer, so that whoever counts from history leaves it out too. No model sees it."""
+    part.metadata = {**_metadata(part), _TRANSIENT: True}
+
+
+def _is_transient(part: ToolReturnPart) -> bool:
+    return _metadata(part).get(_TRANSIENT) is True
+
+
+def _metadata(part: ToolReturnPart) -> dict[str, Any]:
+    found: Any = part.metadata
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
 
 def _canonical(args: Any) -> str:

@@ -26,6 +26,8 @@ class CallEnds:
     """Of those that have begun: output functions, and what another capability runs. Their ends are not known here."""
     finished: dict[str, Any] = field(default_factory=dict[str, Any])
     failed: dict[str, str] = field(default_factory=dict[str, str])
+    transient: set[str] = field(default_factory=set[str])
+    """Of those that failed: by what passes by itself. The circuit breaker does not count them."""
     parked: dict[str, Parked] = field(default_factory=dict[str, Parked])
     canceled: set[str] = field(default_factory=set[str])
     unconfirmed: dict[str, Unconfirmed] = field(default_factory=dict[str, Unconfirmed])
@@ -54,7 +56,7 @@ class CallEnds:
         for call_id in call_ids:
             for known in (self.finished, self.failed, self.parked):
                 known.pop(call_id, None)
-            for ids in (self.begun, self.elsewhere, self.canceled):
+            for ids in (self.begun, self.elsewhere, self.canceled, self.transient):
                 ids.discard(call_id)
             self._supersede(call_id)
 

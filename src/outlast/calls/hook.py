@@ -26,6 +26,7 @@ from outlast.calls.foreign import Contained
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking, Reason
 from outlast.calls.run_tasks import RunTasks
+from outlast.calls.transient import is_transient
 from outlast.clock import monotonic
 from outlast.errors import AttemptLost, OutlastError
 from outlast.store.database import decided
@@ -201,7 +202,10 @@ class CallHook(RunTasks):
         return await self.host.view(running, outcomes.settle(running.tool, ended.result(), running.secrets))
 
     def _failed(self, running: RunningCall, error: BaseException) -> BaseException:
-        if running.tool in self.control_names or isinstance(error.__cause__, TimeoutError | ConnectionError):
+        if running.tool in self.control_names:
+            return error
+        if is_transient(error):
+            self.ends.transient.add(running.call_id)
             return error
         count = self.breaker.record(running.tool, running.args, is_failure=True)
         return _with_advice(error, count) if count >= MOST else error

@@ -26,7 +26,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
-from outlast.calls.breaker import Breaker
+from outlast.calls.breaker import Breaker, mark_transient
 from outlast.calls.call import CallThreads
 from outlast.calls.control import NAMES
 from outlast.calls.hook import CallHook
@@ -316,6 +316,8 @@ class TurnRun:
         call_id = part.tool_call_id
         if self.book.is_answered(call_id) or self._is_uncertain(call_id):
             return
+        if self.hook is not None and call_id in self.hook.ends.transient:
+            mark_transient(part)
         part, content = harmless(part), harmless_content(content)
         await self.log_end(part, content)
         self.book.recorded[call_id] = Recorded(part, content)
