@@ -102,9 +102,13 @@ class Outlast(Generic[DepsT, OutputT]):
         """The sessions of the default owner of a single-user process."""
         return self.owned_by(LOCAL_OWNER)
 
-    def owned_by(self, owner_id: str, *, as_json: bool = False) -> Sessions:
-        """The sessions of an owner. `as_json`: outputs of turns as they are stored, not as the agent's own type."""
-        services = replace(self._open(), output_of=itemgetter(0)) if as_json else self._open()
+    def owned_by(self, owner_id: str, *, as_json: bool = False, with_money: bool = True) -> Sessions:
+        """The sessions of an owner. `as_json`: outputs of turns as they are stored, not as the agent's own type.
+
+        `with_money=False`: as a tenant may see them, without what anything cost.
+        """
+        services = replace(self._open(), is_money_shown=with_money)
+        services = replace(services, output_of=itemgetter(0)) if as_json else services
         return Sessions(services, [self._name], OwnerId(owner_id))
 
     @property
@@ -123,11 +127,21 @@ class Outlast(Generic[DepsT, OutputT]):
         after: str | None = None,
         sessions: Sequence[SessionId | str] = (),
         follow: bool = True,
+        with_money: bool = True,
     ) -> OwnerStream:
-        """What changes in all sessions of an owner, and everything in those asked for. Use it in `async with`."""
-        services = self._open()
+        """What changes in all sessions of an owner, and everything in those asked for. Use it in `async with`.
+
+        `with_money=False`: as a tenant may see it, without what anything cost.
+        """
+        services = replace(self._open(), is_money_shown=with_money)
         return OwnerStream(
-            services.database, services.signals, OwnerId(owner_id), after=after, sessions=sessions, follow=follow
+            services.database,
+            services.signals,
+            OwnerId(owner_id),
+            after=after,
+            sessions=sessions,
+            follow=follow,
+            show=services.shown.event,
         )
 
     async def usage_of(self, owner_id: str) -> UsageReport:

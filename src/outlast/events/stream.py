@@ -57,7 +57,9 @@ class EventStream:
         until: Callable[[Event], bool] | None = None,
         max_lag: int = 10_000,
         snapshot: Callable[[], Awaitable[dict[str, Any]]] | None = None,
+        show: Callable[[Event], Event] | None = None,
     ) -> None:
+        """`show`: an event as this reader may see it."""
         self.position = after
         self._read = read
         self._session_id = session_id
@@ -65,6 +67,7 @@ class EventStream:
         self._until = until
         self._max_lag = max_lag
         self._snapshot = snapshot
+        self._show = show
         self._ready: deque[Event] = deque(known)
         """First, those that follow `after` and need not be read."""
         self._has_begun = bool(known)
@@ -89,7 +92,7 @@ class EventStream:
         is_last = event.type == EventType.SESSION_DELETED
         if is_last or (self._until is not None and self._until(event)):
             await self.aclose()
-        return event
+        return event if self._show is None else self._show(event)
 
     async def batch(self, most: int = PAGE) -> list[Event]:
         """What is there, at least one event: all that can be sent at once. Empty when the stream has ended."""

@@ -6,7 +6,7 @@ events come in the order of its log; those of different sessions in the order of
 
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -80,7 +80,9 @@ class OwnerStream:
         after: str | None = None,
         sessions: Sequence[SessionId | str] = (),
         follow: bool = True,
+        show: Callable[[Event], Event] | None = None,
     ) -> None:
+        """`show`: an event as this reader may see it."""
         if len(sessions) > MOST_LOGS:
             raise InvalidInput(f"{len(sessions)} logs are too many for one stream: ask for at most {MOST_LOGS}.")
         known = _Place() if after is None or after == NOW else _parse(after)
@@ -94,6 +96,7 @@ class OwnerStream:
         self._is_at_end = False
         self._is_done = False
         self._is_following = follow
+        self._show = show
         topics = [feed_topic(owner_id), *map(log_topic, asked)]
         self._subscription: Subscription | None = signals.subscribe(*topics) if follow else None
 
@@ -110,7 +113,8 @@ class OwnerStream:
             if self._is_done:
                 raise StopAsyncIteration
             await self._fill()
-        return self._ready.popleft()
+        cursor, event = self._ready.popleft()
+        return Fed(cursor, event if self._show is None else self._show(event))
 
     async def aclose(self) -> None:
         self._is_done = True

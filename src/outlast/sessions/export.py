@@ -21,6 +21,7 @@ from outlast.errors import InvalidInput
 from outlast.ids import SessionId
 from outlast.sessions import history, profile
 from outlast.sessions.services import Services
+from outlast.sessions.shown import Shown
 from outlast.store import messages, tasks, turns
 from outlast.store.messages import MessageRow
 from outlast.store.sessions import SessionRow
@@ -43,7 +44,7 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
         room.where = f"messages[{len(said)}]"
         message = from_json(await unpack_within(services.files, each.body, room))
         place = {"position": each.position, "turn_id": each.turn_id, "superseded_by": each.superseded_by}
-        said.append({**place, "message": message})
+        said.append({**place, "message": services.shown.message(message)})
 
     def rest(connection: sa.Connection) -> tuple[Sequence[Any], Sequence[Any]]:
         return turns.of_session(connection, row.id, _MOST), tasks.page(connection, session_id=row.id, limit=_MOST)
@@ -62,7 +63,7 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
             "updated_at": row.updated_at,
         },
         "messages": said,
-        "turns": [_turn(each) for each in all_turns],
+        "turns": [_turn(each, services.shown) for each in all_turns],
         "tasks": [{**each.snapshot, "result": each.result, "created_at": each.created_at} for each in all_tasks[::-1]],
         "left_out": room.left_out,
     }
@@ -83,13 +84,13 @@ async def _all_messages(services: Services, session_id: SessionId) -> list[Messa
             return found
 
 
-def _turn(row: turns.TurnRow) -> dict[str, Any]:
+def _turn(row: turns.TurnRow, shown: Shown) -> dict[str, Any]:
     return {
         "id": row.id,
         "origin": row.origin,
         "state": row.state,
         "model": row.model,
-        "usage": row.usage,
+        "usage": shown.spent(row.usage),
         "error": row.error,
         "created_at": row.created_at,
         "ended_at": row.ended_at,

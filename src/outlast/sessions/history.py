@@ -1,6 +1,6 @@
 """A session's history: pydantic-ai messages in, rows out, and back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -66,10 +66,12 @@ class StoredMessage:
     """The turn that answers anew: the model no longer sees this message."""
 
 
-async def stored(files: FileStore, row: messages.MessageRow) -> StoredMessage:
-    """Up to 1 MiB of its large values in place, the rest named."""
+async def stored(
+    files: FileStore, row: messages.MessageRow, show: Callable[[dict[str, Any]], dict[str, Any]]
+) -> StoredMessage:
+    """Up to 1 MiB of its large values in place, the rest named; `show` gives a message as its reader may see it."""
     body = await unpack_within(files, row.body, Room(_SHOWN))
-    return StoredMessage(row.position, row.turn_id, row.event, from_json(body), row.superseded_by)
+    return StoredMessage(row.position, row.turn_id, row.event, show(from_json(body)), row.superseded_by)
 
 
 async def encode(files: FileStore, session_id: SessionId, message: ModelMessage) -> str:

@@ -35,6 +35,7 @@ def stream(
         is_following=follow,
         max_lag=services.max_reader_lag,
         snapshot=partial(snapshot, services, session_id, owner_id),
+        show=services.shown.event,
     )
 
 

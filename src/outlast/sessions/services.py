@@ -9,6 +9,7 @@ from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.sessions.log_reader import LogPages
 from outlast.sessions.output import StoredOutput
+from outlast.sessions.shown import Shown
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.tools.redact import Secrets
@@ -29,3 +30,8 @@ class Services:
     deletions: Deletions
     pages: LogPages
     secrets: Secrets = field(default_factory=Secrets)
+    is_money_shown: bool = True
+
+    @property
+    def shown(self) -> Shown:
+        return Shown(self.secrets, self.is_money_shown)

@@ -200,7 +200,8 @@ class Session:
         """The stored messages after a position, in order, as JSON; `next` is the position to go on after."""
         begin, most = _position(after), paging.clamp(limit)
         rows = await self._read(partial(messages.page, session_id=self.id, after=begin, limit=most + 1))
-        shown = [await history.stored(self._services.files, row) for row in rows[:most]]
+        show = self._services.shown.message
+        shown = [await history.stored(self._services.files, row, show) for row in rows[:most]]
         return Page(shown, str(shown[-1].position) if len(rows) > most else None)
 
     async def export(self) -> dict[str, Any]:

@@ -84,6 +84,7 @@ class Turn:
                 break
         if not fold.outcome.is_over and await self._services.database.read(self._waits_for_nobody):
             fold.outcome.state, fold.outcome.no_worker_for = "queued", self._agent
+        fold.outcome.usage = self._services.shown.usage(fold.outcome.usage)
         if fold.outcome.state == "completed":
             fold.outcome.output = self._services.output_of(StoredOutput(fold.outcome.output, fold.output_type))
         return fold
@@ -120,12 +121,12 @@ class Turn:
             for event in found:
                 after = event.number or after
                 if event.turn_id == self.id:
-                    fold.add(await self._whole(event))
+                    fold.add(self._services.shown.event(await self._whole(event)))
                 if event.turn_id == self.id and event.is_terminal:
                     return after
             if len(found) < limit:
                 if row.is_over:
-                    fold.end(row.state.value, row.error, row.usage)
+                    fold.end(row.state.value, self._services.shown.value(row.error), row.usage)
                 return after
             look, limit = self._services.database.read, events.PAGE
 

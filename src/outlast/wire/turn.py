@@ -16,7 +16,7 @@ class CallAnswer(Answer):
 
 
 class UsageAnswer(Answer):
-    """Tokens and money. `cost_microdollars` is null when it is not known."""
+    """Tokens and money. `cost_microdollars` is null when it is not known, or when money is not shown."""
 
     requests: int
     input_tokens: int

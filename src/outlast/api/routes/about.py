@@ -8,9 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic_ai import ToolDefinition
 
 from outlast.api.auth import Caller
-from outlast.api.wiring import COMMON, Runtime
+from outlast.api.wiring import COMMON, Runtime, sees_money
 from outlast.errors import Forbidden
-from outlast.runtime import LOCAL_OWNER
 from outlast.tools.hints import UNSET, hints_of
 from outlast.wire.about import AgentAnswer, PeriodAnswer, ToolAnswer, UsageReportAnswer
 from outlast.wire.forms import ListOf
@@ -52,7 +51,7 @@ async def get_usage(
     if owner_id not in (None, caller.owner_id) and caller.role != "admin":
         raise Forbidden("Only an admin may see what others use.")
     report = await outlast.usage_of(owner_id or caller.owner_id)
-    is_money_shown = caller.role == "admin" or caller.owner_id == LOCAL_OWNER
+    is_money_shown = sees_money(caller)
     periods = {name: PeriodAnswer.model_validate(getattr(report, name)) for name in ("today", "week")}
     if not is_money_shown:
         periods = {name: each.model_copy(update={"cost_microdollars": None}) for name, each in periods.items()}

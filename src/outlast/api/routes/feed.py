@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from outlast.api import sse
 from outlast.api.auth import Caller
 from outlast.api.routes.events import Types, filter_of
-from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, Runtime
+from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, Runtime, sees_money
 from outlast.owners.feed import OwnerStream
 from outlast.store.database import persistently
 from outlast.wire.event import EventAnswer, FeedPage
@@ -33,7 +33,13 @@ async def owner_events(
     """States, tasks, titles and inputs of all your sessions, in one stream that can be resumed."""
     is_stream = sse.wants_events(accept)
     asked = [each for each in (sessions or "").split(",") if each]
-    stream = outlast.events_of(caller.owner_id, after=last_event_id or after, sessions=asked, follow=is_stream)
+    stream = outlast.events_of(
+        caller.owner_id,
+        after=last_event_id or after,
+        sessions=asked,
+        follow=is_stream,
+        with_money=sees_money(caller),
+    )
     # Before the answer begins: what is not the caller's is told as a problem, not as a stream that ends.
     await stream.__aenter__()
     if is_stream:

@@ -1,0 +1,129 @@
+"""Money: stored once, shown to admins and on one machine, left out of all that a tenant gets (H3)."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from outlast import Client
+from outlast.testing import call
+from tests.support.prices import PricedModel
+from tests.support.runtime import Runtime
+from tests.support.server import Served, serving
+
+DOLLARS = 54_321.987654
+LIMIT = 9_876_543_210_123
+SPENT = ("54321.987654", "54321987654", "108643975308", "162965962962", "9876543210123")
+"""Too long to stand in an id or an instant by chance."""
+EVENTS = {"Accept": "text/event-stream"}
+
+
+@pytest.fixture
+def runtime(database_url: str, tmp_path: Path) -> Runtime:
+    return Runtime(database_url, files=str(tmp_path / "files"))
+
+
+@asynccontextmanager
+async def spending(runtime: Runtime, owner: str, role: Any) -> AsyncGenerator[tuple[Served, httpx2.AsyncClient, str]]:
+    """A server on which an owner has spent something, a client with its key, and that key."""
+
+    async def survey() -> str:
+        return "12 metres"
+
+    model = PricedModel([call("survey"), "It is 12 metres.", "Hello.", "Again."], dollars=DOLLARS)
+    async with serving(runtime(model, tools=[survey], daily_cost_limit=LIMIT)) as server:
+        _, key = await server.outlast.keys.make(owner, "test", role=role)
+        yield server, server.with_headers({"Authorization": f"Bearer {key}"}), key
+
+
+async def everything(server: Served, client: httpx2.AsyncClient, key: str) -> dict[str, str]:
+    """All that can be read of a session with two calls of the model, by where it was read."""
+    session = (await client.post("/v1/sessions", json={"external_id": "chat"})).json()["id"]
+    found = {"message": await streamed(client, "POST", f"/v1/sessions/{session}/messages", {"text": "Go."})}
+    said = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hi."}]}
+    found["chat"] = await streamed(client, "POST", "/api/chat", {"id": "chat", "messages": [said]})
+    turn = (await client.get(f"/v1/sessions/{session}/result")).json()["turn_id"]
+    found["turn"] = (await client.get(f"/v1/sessions/{session}/result?turn_id={turn}")).text
+    names = {"session_id": session, "chat_id": "chat", "turn_id": turn, "task_id": "tsk_0", "input_id": "inp_0"}
+    for path in reading_routes(server.app):
+        answer = await client.get(path.format(**names), headers={"Accept": "application/json"})
+        assert answer.status_code < 500
+        if answer.status_code != 403:
+            found[path] = answer.text
+    for path in (f"/v1/sessions/{session}/events", f"/v1/events?sessions={session}", "/v1/events"):
+        found[f"stream of {path}"] = await begun(client, path)
+    async with Client(server.url, key) as program:
+        same = await program.sessions.get(session)
+        found["Client"] = repr([await same.result(), await same.export(), await program.usage()])
+    return found
+
+
+def reading_routes(app: FastAPI) -> list[str]:
+    return [path for path, methods in app.openapi()["paths"].items() if "get" in methods]
+
+
+async def streamed(client: httpx2.AsyncClient, method: str, path: str, body: Any) -> str:
+    async with client.stream(method, path, json=body, headers=EVENTS) as response:
+        return "".join([each async for each in response.aiter_text()])
+
+
+async def begun(client: httpx2.AsyncClient, path: str) -> str:
+    """What a stream tells up to the end of the second turn."""
+    lines: list[str] = []
+    async with client.stream("GET", path, headers=EVENTS) as response:
+        async for line in response.aiter_lines():
+            lines.append(line)
+            if sum("turn.completed" in each for each in lines) == 2:
+                break
+    return "\n".join(lines)
+
+
+def money_in(text: str) -> list[str]:
+    plain = text.replace("_", "")
+    return [each for each in SPENT if each in plain] + [
+        line for line in costs(text) if line not in ("null", "None", '"unknown"')
+    ]
+
+
+def costs(text: str) -> list[str]:
+    """The values of everything that is named for what it costs."""
+    for quote in ('"', "'"):
+        text = text.replace(f"cost_microdollars{quote}:", "cost_microdollars=").replace(f"cost{quote}:", "cost=")
+    parts = text.replace("\\", "").split("cost_microdollars=")[1:] + text.split("cost=")[1:]
+    return [each.lstrip().split(",")[0].split("}")[0].split(")")[0] for each in parts]
+
+
+async def test_a_tenant_finds_no_money_anywhere(runtime: Runtime) -> None:
+    """H3: not in results, events, streams, messages, exports, usage, other protocols, or what the client gives."""
+    async with spending(runtime, "ada", "user") as (server, client, key):
+        found = await everything(server, client, key)
+    assert {where: money_in(text) for where, text in found.items() if money_in(text)} == {}
+    assert "12 metres" in found["chat"] + found["message"]
+
+
+@pytest.mark.parametrize(("owner", "role"), [("root", "admin"), ("local", "user")])
+async def test_an_admin_and_whoever_is_alone_find_it(runtime: Runtime, owner: str, role: str) -> None:
+    """H3: it is stored, and told to whoever may know."""
+    async with spending(runtime, owner, role) as (server, client, key):
+        found = await everything(server, client, key)
+    with_money = {where for where, text in found.items() if money_in(text)}
+    assert with_money >= {
+        *("message", "chat", "turn", "Client", "stream of /v1/events", "/v1/usage"),
+        *("/v1/sessions/{session_id}/result", "/v1/sessions/{session_id}/events", "/v1/sessions/{session_id}/export"),
+        *("/v1/sessions/{session_id}/messages", "/v1/events", "/api/chat/{chat_id}/messages"),
+    }
+
+
+async def test_a_limit_is_told_as_a_share(runtime: Runtime) -> None:
+    """H3: percent and the time at which it begins anew."""
+    async with spending(runtime, "ada", "user") as (server, client, key):
+        await everything(server, client, key)
+        report = json.loads((await client.get("/v1/usage")).text)
+    assert report["percent"] == 1
+    assert report["resets_at"]
+    assert report["limit_microdollars"] is None
