@@ -13,7 +13,8 @@ from outlast.api.problems import STATUS
 _INTRODUCTION = """# HTTP API
 
 `outlast serve app.py` serves it, and `outlast.api.create_app(outlast)` gives it as an ASGI app to mount in another
-one. The same is published as OpenAPI at `/openapi.json`, and can be tried at `/docs`.
+one. The same is published as OpenAPI at `/openapi.json`, and can be read in a browser at `/docs`, a
+page that loads nothing from elsewhere.
 
 Send a key with every request: `Authorization: Bearer <key>`, or a JWT if the server knows its issuer. Bodies and
 answers are JSON. Lists come in pages: `next` is the cursor of the next one, null on the last. A POST that makes

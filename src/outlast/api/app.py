@@ -53,6 +53,8 @@ def create_app(
         title="Outlast",
         version=outlast.__version__,
         summary="A runtime for AI agents whose work takes longer than a request.",
+        docs_url=None,  # FastAPI's own pages load their scripts from elsewhere
+        redoc_url=None,
         lifespan=_lifespan,
         generate_unique_id_function=_name_of,
         telemetry={"operation_spans": False, "logs": False},
