@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from outlast.client import Client
 from outlast.client.session import Session
-from outlast.errors import ServerFault, StoreUnavailable, Unreachable
+from outlast.errors import NoWorkers, ServerFault, StoreUnavailable, Unreachable
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ class Line:
             try:
                 async with asyncio.timeout(_PROBE_SECONDS):
                     await self._clients[at][0].check()
-            except StoreUnavailable:
+            except (StoreUnavailable, NoWorkers):
                 pass  # it is there, and what it says of its database, another one would say too
             except (Unreachable, ServerFault, TimeoutError):
                 self._shun(at)

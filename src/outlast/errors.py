@@ -104,6 +104,12 @@ class StoreUnavailable(OutlastError):
         return bool(self.details.get("is_closed"))
 
 
+class NoWorkers(OutlastError):
+    """Nobody is there to run work: everything is accepted and kept, and nothing is started."""
+
+    code = "no_workers"
+
+
 class SchemaMismatch(OutlastError):
     """The database was written by a version this process does not know."""
 

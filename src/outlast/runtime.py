@@ -1,6 +1,6 @@
 """The composition root: `Outlast(agent, ...)` wires everything, and is the only place that knows all parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from operator import itemgetter
@@ -23,7 +23,7 @@ from outlast.engines import pause
 from outlast.engines.embedded import EmbeddedEngine, FileLock
 from outlast.engines.engine import Places, Worker
 from outlast.engines.outbox import EngineOutbox, Listener
-from outlast.errors import InvalidInput, NotFound, OutlastError
+from outlast.errors import InvalidInput, NotFound, NoWorkers, OutlastError
 from outlast.events.signals import LocalSignals
 from outlast.ids import OwnerId, SessionId
 from outlast.owners import spending
@@ -41,7 +41,7 @@ from outlast.sessions.turn import TurnLimits
 from outlast.sessions.turn_calls import CallShop
 from outlast.sessions.workshop import Workshop
 from outlast.settings import Settings, from_environment
-from outlast.store import opening, pauses
+from outlast.store import agents, opening, pauses
 from outlast.store import sessions as session_rows
 from outlast.store.database import Database
 from outlast.store.files import FileStore
@@ -58,6 +58,10 @@ if TYPE_CHECKING:
 LOCAL_OWNER = OwnerId("local")
 DepsT = TypeVar("DepsT")
 OutputT = TypeVar("OutputT")
+
+
+async def _nowhere_to_look() -> None:
+    """A database elsewhere has files of its own."""
 
 
 class Outlast(Generic[DepsT, OutputT]):
@@ -96,6 +100,7 @@ class Outlast(Generic[DepsT, OutputT]):
         self._services: Services | None = None
         self._host: AgentHost | None = None
         self._listeners: list[Listener] = []
+        self._check_place: Callable[[], Awaitable[None]] = _nowhere_to_look
 
     @property
     def sessions(self) -> Sessions:
@@ -188,9 +193,19 @@ class Outlast(Generic[DepsT, OutputT]):
         """Who paused the work and since when; None while it goes on."""
         return await self._open().database.read(pauses.find)
 
-    async def check(self) -> None:
-        """Raises `StoreUnavailable` while the database does not take commits, or only reads."""
-        await self._open().database.transaction(session_rows.check_writable, name="check")
+    async def check(self) -> int:
+        """How many workers are alive; raises `NoWorkers` if none is.
+
+        Raises `StoreUnavailable` while the database does not take commits or a file of it is gone, or no file is kept.
+        """
+        services = self._open()
+        await services.database.transaction(session_rows.check_writable, name="check")
+        await self._check_place()
+        await services.files.check_ready()
+        living = await services.database.read(agents.of_the_living, is_single=True)
+        if not living:
+            raise NoWorkers("0 workers alive: what is sent is kept, and nothing is started. Start `outlast worker`.")
+        return len(living)
 
     @property
     def path(self) -> Path:
@@ -268,6 +283,12 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.callback(lock.release)
         database = await opening.open_sqlite(self.path, clock=self._clock, durability=self.settings.durability)
         stack.push_async_callback(database.close)
+
+        async def check() -> None:
+            lock.check()
+            await database.check_in_place()
+
+        self._check_place = check
         return database, LocalSignals()
 
     async def _open_server(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:

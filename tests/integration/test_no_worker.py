@@ -1,17 +1,21 @@
 """What no living worker has the agent for waits, and says so, until somebody starts one (DESIGN 8)."""
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent
 
-from outlast import ids
+from outlast import Client, ids
 from outlast.cli import doctor
 from outlast.ids import SessionId
 from outlast.sessions.inbox import Limits
+from outlast.store import opening
+from outlast.store.agents import encode, lock_key
+from outlast.store.connection import connect
 from outlast.store.tasks import NewTask
 from outlast.store.unit import Unit
 from outlast.tasks import service
@@ -20,6 +24,40 @@ from tests.support.runtime import Runtime, event_types
 from tests.support.server import client_of, serving
 
 SPEC: dict[str, Any] = {"agent": "pilot", "args": {}}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How a worker looks from outside."""
+
+    connected: bool
+    silent: float
+
+
+@asynccontextmanager
+async def row_of(url: str, agent: str, seen: Seen) -> AsyncGenerator[None]:
+    """What a worker process has in the database: its row, and while it lives the lock of its name."""
+    worker_id = ids.worker_id()
+    held = await connect(opening.parse(url), name="worker", when_closed=lambda: None)
+    try:
+        if seen.connected:
+            await held.execute("SELECT pg_advisory_lock($1)", lock_key(worker_id))
+        await held.execute(
+            "INSERT INTO workers (id, host, pid, agents, started_at, seen_at) "
+            "SELECT $1, 'elsewhere', 1, $2, at, at FROM "
+            "(SELECT ((extract(epoch FROM clock_timestamp()) - $3::float8) * 1000000)::bigint AS at) AS times",
+            worker_id,
+            encode([agent]),
+            seen.silent,
+        )
+        yield
+        await held.execute("DELETE FROM workers WHERE id = $1", worker_id)
+    finally:
+        await held.close()
+
+
+async def findings(client: Client) -> list[doctor.Finding]:
+    return [each async for each in doctor._findings(client)]  # pyright: ignore[reportPrivateUsage]
 
 
 def named(name: str, *tools: Callable[[], str]) -> Agent[None, str]:
@@ -73,6 +111,33 @@ async def test_a_task_that_nobody_can_run_says_which_agent_it_waits_for(runtime:
         await workers.enter_async_context(runtime(agent=named("pilot", fly)))
         ended = await ada.tasks.wait(task.id, seconds=30)
         assert (ended.state, ended.result, ended.no_worker_for) == ("succeeded", "flown", None)
+
+
+async def test_with_all_workers_dead_everything_says_so(runtime: Runtime) -> None:
+    """DESIGN 8, I2, I3: their rows stay, for nobody is there to bury them; who was seen counts, not who is listed."""
+    accepting = runtime(agent=named("pilot"), run_work=False)
+    async with serving(accepting) as server, client_of(server) as ada:
+        (first, *_) = await findings(ada)
+        assert (first.id, "0 workers alive" in first.problem) == ("server", True), "nobody ever came"
+        session = await ada.sessions.create()
+        sent = await session.send("Fly.")
+        for seen in (
+            Seen(connected=False, silent=60),
+            Seen(connected=True, silent=60),
+            Seen(connected=False, silent=5),
+        ):
+            async with row_of(str(runtime.database), "pilot", seen):
+                assert (await session.refresh()).no_worker_for == "pilot"
+                assert (await sent.outcome(wait=0)).no_worker_for == "pilot"
+                answer = await (await server.client()).get("/readyz")
+                assert (answer.status_code, answer.json()["code"]) == (503, "no_workers")
+                (first, *rest) = await findings(ada)
+                assert (first.id, "0 workers alive" in first.problem) == ("server", True)
+                assert [each.problem for each in rest] == ["no worker has its agent 'pilot'"]
+        for seen in (Seen(connected=True, silent=0), Seen(connected=False, silent=1)):
+            async with row_of(str(runtime.database), "pilot", seen):
+                assert (await session.refresh()).no_worker_for is None
+                assert (await (await server.client()).get("/readyz")).json() == {"status": "ready", "workers": 1}
 
 
 async def test_a_worker_that_leaves_is_no_longer_counted(runtime: Runtime) -> None:

@@ -33,6 +33,7 @@ STATUS: Mapping[str, int] = {
     "too_many_requests": 429,
     "limit_reached": 429,
     "store_unavailable": 503,
+    "no_workers": 503,
 }
 _CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 _TITLES = {
@@ -50,6 +51,7 @@ _TITLES = {
     "too_many_requests": "Too many requests",
     "limit_reached": "The limit is reached",
     "store_unavailable": "The database is not available",
+    "no_workers": "Nobody is there to run work",
     "internal_error": "Something went wrong in the server",
 }
 _TELLING = ("retry_after", "reset_at", "limit", "state", "open", "percent", "errors", "reference")

@@ -10,7 +10,7 @@ from outlast.cli.exits import Exit
 from outlast.cli.tables import print_json, print_table
 from outlast.cli.target import AsJson, Token, Url
 from outlast.client import Client
-from outlast.errors import Forbidden, StoreUnavailable
+from outlast.errors import Forbidden, NoWorkers, StoreUnavailable
 from outlast.wire.task import TaskAnswer
 
 _LONG = timedelta(minutes=1)
@@ -51,6 +51,8 @@ async def _findings(client: Client) -> AsyncIterator[Finding]:
     except StoreUnavailable as exc:
         yield Finding("server", exc.message, "look at its disk and its log")
         return
+    except NoWorkers as exc:
+        yield Finding("server", exc.message, "outlast worker APP")
     with suppress(Forbidden):  # only admins are told
         paused = await client.paused()
         if paused.is_paused:
@@ -78,7 +80,7 @@ async def _sessions(client: Client, *, is_at_limit: bool) -> AsyncIterator[Findi
             missing = f"no worker has its agent {session.no_worker_for!r}"
             yield Finding(session.id, missing, "start one that has it, or stop it")
         elif session.state == "queued" and waits > _LONG and not is_at_limit:
-            yield Finding(session.id, "its turn waits for a place", "other turns of its owner must end first")
+            yield Finding(session.id, "its turn waits for a place", "turns that run must end first, or start a worker")
 
 
 def _of_task(task: TaskAnswer, now: datetime) -> Finding | None:

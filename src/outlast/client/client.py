@@ -61,7 +61,7 @@ class Client:
         return ListOf[ToolAnswer].model_validate(await self._connection.get("/v1/tools")).items
 
     async def check(self) -> None:
-        """Raises `StoreUnavailable` while the server's database does not take commits."""
+        """Raises `StoreUnavailable` while the server's database or files cannot be used, `NoWorkers` if none lives."""
         await self._connection.ask("GET", "/readyz", is_repeatable=False)
 
     async def login_link(self) -> str:

@@ -20,6 +20,7 @@ from outlast.ids import WorkerId, is_task
 from outlast.sessions import turn
 from outlast.sessions.inbox import Limits
 from outlast.store import agents, pauses, tasks, turns
+from outlast.store.in_place import FilesInPlace
 from outlast.store.outbox import Work
 from outlast.store.unit import Unit
 from outlast.tasks import service
@@ -35,6 +36,7 @@ class FileLock:
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(database.name + ".lock")
         self._file: IO[str] | None = None
+        self._in_place = FilesInPlace()
 
     def acquire(self) -> None:
         file = self.path.open("a+")
@@ -53,6 +55,11 @@ class FileLock:
         file.write(str(os.getpid()))
         file.flush()
         self._file = file
+        self._in_place.remember(self.path)
+
+    def check(self) -> None:
+        """Raises `StoreUnavailable` if the lock keeps nobody out any more: a file of its name is another one."""
+        self._in_place.check()
 
     def release(self) -> None:
         if self._file is not None:

@@ -18,16 +18,13 @@ from outlast.clock import monotonic
 from outlast.engines.process import place
 from outlast.errors import AttemptLost
 from outlast.ids import WorkerId
-from outlast.store.agents import encode
+from outlast.store.agents import FROZEN_SECONDS, encode, lock_key
 from outlast.store.connection import connect
 from outlast.store.postgres import FOREIGN, unavailable
-from outlast.store.workers import lock_key
 
 log = structlog.get_logger("outlast.engine")
 
 RENEW_SECONDS = 1.0
-FROZEN_SECONDS = 10.0
-"""How long a row may go without renewal while its lock is held: a host that is frozen, or cut off."""
 SURE_SECONDS = FROZEN_SECONDS / 2
 """So long after a renewal, a worker knows without asking that nobody takes it for dead."""
 _RETRY_SECONDS = 0.1

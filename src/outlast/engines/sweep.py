@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import structlog
 
-from outlast.engines.presence import FROZEN_SECONDS
 from outlast.engines.process import is_gone
 from outlast.errors import StoreUnavailable
 from outlast.ids import SessionId, TaskId, TurnId, WorkerId
@@ -18,6 +17,7 @@ from outlast.sessions.delete import Deletions
 from outlast.sessions.inbox import Limits
 from outlast.sessions.turn import Fence, TurnLimits
 from outlast.store import deleted, jobs, tasks, turns, workers
+from outlast.store.agents import FROZEN_SECONDS
 from outlast.store.database import Database
 from outlast.store.outbox import Work
 from outlast.store.tasks import Task, TaskState

@@ -9,6 +9,7 @@ from urllib.request import url2pathname
 from uuid import uuid4
 
 from outlast import extras
+from outlast.clock import monotonic
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.ids import SessionId
 from outlast.store.database import Farewell
@@ -22,6 +23,8 @@ class Place(Protocol):
     rights: str
     way: str
     """What to do: before it can be used, when it refuses, and when it does not answer."""
+    is_remote: bool
+    """Each request goes over a network, and may cost money."""
 
     async def put(self, key: str, data: bytes) -> None: ...
 
@@ -36,6 +39,9 @@ class Place(Protocol):
         ...
 
 
+_READY_SECONDS = 10.0
+
+
 def key_of(session_id: SessionId, data: bytes) -> str:
     return f"{session_id}/{hashlib.sha256(data).hexdigest()}"
 
@@ -48,6 +54,7 @@ class FileStore:
         self._where = where
         self._farewell = Farewell()
         self._place = _place(where)
+        self._was_ready_at = float("-inf")
 
     async def check(self) -> None:
         """Do once what will be done later; raises an error that says what must be put right before the start."""
@@ -66,6 +73,16 @@ class FileStore:
             ) from exc
         except OSError as exc:
             raise StoreUnavailable(f"{where} cannot be used: {exc}. {place.way}; then start again.") from exc
+
+    async def check_ready(self) -> None:
+        """While it runs: raises `StoreUnavailable` if it would not keep a file. Of a store elsewhere, asked seldom."""
+        if self._place.is_remote and monotonic() - self._was_ready_at < _READY_SECONDS:
+            return
+        try:
+            await self.check()
+        except InvalidInput as exc:
+            raise StoreUnavailable(exc.message) from exc
+        self._was_ready_at = monotonic()
 
     async def put(self, session_id: SessionId, data: bytes) -> str:
         key = key_of(session_id, data)

@@ -16,6 +16,7 @@ class Folder:
     first = "make the folder first"
     rights = "check who owns it and what its mode allows"
     way = "Check the path and the disk"
+    is_remote = False
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()

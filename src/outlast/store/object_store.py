@@ -22,6 +22,7 @@ class ObjectStore:
     first = "make the bucket first"
     rights = "check the keys in the environment and the rights that they have"
     way = "Check the endpoint and the keys in the environment"
+    is_remote = True
 
     def __init__(self, url: str) -> None:
         try:

@@ -23,6 +23,7 @@ from sqlalchemy.pool import NullPool
 from outlast.clock import Clock
 from outlast.errors import StoreUnavailable
 from outlast.store.database import CommitWatcher, Decision, Farewell, hand_on
+from outlast.store.in_place import FilesInPlace
 from outlast.store.outbox import Outbox, SilentOutbox
 from outlast.store.unit import Unit
 
@@ -98,6 +99,8 @@ class SqliteDatabase:
         self._read_connections: list[sa.Connection] = []
         self._writer = threading.Thread(target=self._write, name="outlast-write", daemon=True)
         self._farewell = Farewell()
+        self._in_place = FilesInPlace()
+        self._is_remembered = False
         self._closed = False
         self._writer.start()
 
@@ -122,6 +125,10 @@ class SqliteDatabase:
         if self._closed:
             raise StoreUnavailable("The database is closed.", is_closed=True)
         return self._read(fn)
+
+    async def check_in_place(self) -> None:
+        """Raises `StoreUnavailable` if the file, its log or the log's index is no longer the one that is open."""
+        await asyncio.to_thread(self._in_place.check)
 
     def leave(self, seconds: float) -> None:
         self._farewell.begin(seconds)
@@ -176,6 +183,8 @@ class SqliteDatabase:
                 for each in batch:
                     each.error = each.error or error
                 connection = _discard(connection)
+                # If nobody else had the files open, whoever opens them next makes the log anew.
+                self._is_remembered = bool(self._read_connections)
             for loop, jobs in groupby(batch, key=lambda each: each.loop):
                 loop.call_soon_threadsafe(_settle, list(jobs), self._outbox)
         _discard(connection)
@@ -184,6 +193,8 @@ class SqliteDatabase:
         """All that succeed in one commit. Raises only if the commit itself failed, and then nothing stands."""
         raw = _raw(connection)
         raw.execute("BEGIN IMMEDIATE")
+        if not self._is_remembered:
+            self._remember_files()
         if len(batch) == 1:
             self._run(connection, batch[0])
             if batch[0].error is not None:
@@ -202,6 +213,11 @@ class SqliteDatabase:
         self._watch(batch, "before")
         _end(connection, is_commit=True)
         self._watch(batch, "after")
+
+    def _remember_files(self) -> None:
+        """In the first transaction the log and its index are there. They stay until the last connection closes."""
+        self._in_place.remember(self.path, *(Path(f"{self.path}{each}") for each in ("-wal", "-shm")))
+        self._is_remembered = True
 
     def _run(self, connection: sa.Connection, job: _Job) -> None:
         unit = job.unit = Unit(connection, self._clock.now(), outbox=self._outbox, is_serial=True)

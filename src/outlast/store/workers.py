@@ -1,13 +1,13 @@
 """Workers: who is there to run work, how it is seen that one is not, and what it left. PostgreSQL only."""
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import sqlalchemy as sa
 
 from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store import jobs, pauses
+from outlast.store.agents import HELD, SILENT, lock_key
 from outlast.store.statement import Statement
 from outlast.store.tables import pauses as pauses_table
 from outlast.store.tables import sessions, tasks, turns, workers
@@ -43,11 +43,6 @@ class Left:
 
     turns: dict[TurnId, SessionId]
     tasks: dict[TaskId, SessionId]
-
-
-def lock_key(worker_id: WorkerId) -> int:
-    """The advisory lock that a worker holds as long as its connection lives."""
-    return int.from_bytes(sha256(worker_id.encode()).digest()[:8], signed=True)
 
 
 def roll(connection: sa.Connection) -> Roll:
@@ -104,13 +99,11 @@ def _left(connection: sa.Connection, of_turns: sa.Select[Any, Any], of_tasks: sa
     )
 
 
-# The locks of all databases of the server are listed. Without workers there is one row that names none.
+# Without workers there is one row that names none.
 _ROLL = sa.text(
-    "SELECT id, host, pid, seen_at, extract(epoch FROM clock_timestamp()) - seen_at / 1000000.0 AS silent, "
+    f"SELECT id, host, pid, seen_at, {SILENT} AS silent, "
     "extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) AS uptime, held "
-    "FROM (SELECT ARRAY(SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' "
-    "AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) "
-    "AS held) AS locks LEFT JOIN workers ON true"
+    f"FROM (SELECT {HELD} AS held) AS locks LEFT JOIN workers ON true"
 )
 # Kept from being removed, not from being renewed: whoever claims again and again must not look silent for that.
 _THIS = sa.select(workers.c.id).where(workers.c.id == sa.bindparam("id")).with_for_update(read=True, key_share=True)

@@ -1,7 +1,7 @@
 """For whoever operates the server: is it alive, can it work."""
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from outlast.api import problems
 from outlast.api.wiring import Runtime
@@ -13,6 +13,10 @@ class Health(BaseModel):
     status: str
 
 
+class Readiness(Health):
+    workers: int = Field(description="How many were seen alive.")
+
+
 @router.get("/healthz")
 async def healthz() -> Health:
     """The process answers."""
@@ -20,7 +24,6 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", responses=problems.responses(503))
-async def readyz(outlast: Runtime) -> Health:
-    """The database takes commits; 503 while it does not."""
-    await outlast.check()
-    return Health(status="ready")
+async def readyz(outlast: Runtime) -> Readiness:
+    """The database takes commits and its files are in place, files are kept, and a worker was seen; else 503."""
+    return Readiness(status="ready", workers=await outlast.check())
