@@ -12,7 +12,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 class Collector(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        is_traces = self.path.endswith("/v1/traces")  # others send metrics and logs
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans if is_traces else ():
             for scope in resource.scope_spans:
                 for span in scope.spans:
                     milliseconds = (span.end_time_unix_nano - span.start_time_unix_nano) / 1e6

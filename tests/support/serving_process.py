@@ -24,10 +24,12 @@ PATIENCE = 60.0
 class Program:
     """A command that runs beside the test. Use it in `with`: it is ended and collected on leaving."""
 
-    def __init__(self, folder: Path, *arguments: str, command: Path = OUTLAST, **environment: str) -> None:
+    command = OUTLAST
+
+    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
         self.out = self.err = ""
         self.process = subprocess.Popen(
-            [command, *arguments],
+            [self.command, *arguments],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -109,7 +111,8 @@ class ServingProcess(Program):
         # What is installed elsewhere is to run by itself.
         paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)] if command == OUTLAST else [])
         own = {"OUTLAST_LOG_LEVEL": "warning", "PYTHONPATH": paths, **(environment or {})}
-        super().__init__(folder, *arguments, command=command, **own)
+        self.command = command
+        super().__init__(folder, *arguments, **own)
         self.folder = folder
 
     def __enter__(self) -> Self:
