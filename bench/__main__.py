@@ -20,6 +20,7 @@ from bench import (
     m11_tasks,
     m12_start,
     m13_costs,
+    m18_footprint,
 )
 from bench.measure import Report
 
@@ -40,6 +41,7 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m11_tasks.ID: m11_tasks.run,
     m12_start.ID: m12_start.run,
     m13_costs.ID: m13_costs.run,
+    m18_footprint.ID: m18_footprint.run,
 }
 
 # Needs what this project does not install; its module says how.

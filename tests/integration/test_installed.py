@@ -25,6 +25,12 @@ from pydantic_ai import Agent
 from outlast.testing import ScriptedModel
 agent = Agent(ScriptedModel(lambda _: "Hello from the wheel."))
 """
+ON_POSTGRES = """
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+from outlast import Outlast
+app = Outlast(Agent(TestModel(), name="a"), database="postgresql://ada@127.0.0.1/app")
+"""
 MISSING = """
 import sys
 from pydantic_ai import Agent
@@ -129,6 +135,11 @@ def test_a_missing_extra_is_named_where_it_is_needed(base: Installed, tmp_path: 
     (tmp_path / "app.py").write_text("from pydantic_ai.mcp import MCPToolset\n")
     told = base.run("-m", "outlast", "serve", "app.py", cwd=tmp_path, code=2)
     assert "pip install 'outlast[mcp]'" in told
+    (tmp_path / "app.py").write_text(ON_POSTGRES)
+    told = base.run("-m", "outlast", "serve", "app.py", cwd=tmp_path, code=2)
+    assert "pip install 'outlast[postgres]'" in " ".join(told.split())
+    assert "database=" in told, "the line of the app that asks for it"
+    assert "extras.py" not in told, "and nothing of ours"
 
 
 async def test_the_client_needs_an_http_client_and_pydantic_alone(wheel: Path, tmp_path: Path) -> None:

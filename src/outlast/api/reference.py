@@ -86,9 +86,13 @@ def _operation(method: str, path: str, operation: Schema) -> str:
     body = operation.get("requestBody", {}).get("content", {})
     if body:
         parts.append(f"<p>Body: {_contents_of(body)}</p>")
-    answers = [(status, each) for status, each in operation["responses"].items()]
-    parts.append(_table(("status", "meaning", "answer"), (_answer(*each) for each in answers)))
-    return "".join([*parts, "</section>"])
+    answers = operation["responses"].items()
+    given = [(status, each) for status, each in answers if status < "300"]
+    parts.append(_table(("status", "meaning", "answer"), (_answer(*each) for each in given)))
+    problems = ", ".join(
+        f"{status} ({_prose(each.get('description', ''))})" for status, each in answers if status >= "300"
+    )
+    return "".join([*parts, f"<p>Problems: {problems}.</p>" if problems else "", "</section>"])
 
 
 def _parameter(name: str, where: str, schema: Schema, is_required: bool, whole: Schema) -> Sequence[str]:

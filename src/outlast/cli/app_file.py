@@ -15,6 +15,7 @@ from outlast.errors import OutlastError
 from outlast.runtime import Outlast
 
 DEFAULT_DATABASE = "outlast.db"
+_PACKAGE = str(Path(__file__).parents[1])
 AnyOutlast: TypeAlias = Outlast[Any, Any]
 
 
@@ -70,8 +71,10 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _trace(exc: BaseException) -> str:
-    """Where in the user's code it failed: without the frames of the import itself."""
+    """Where in the user's code it failed: without the frames of the import itself, and of what we raise on purpose."""
     own = [frame for frame in traceback.extract_tb(exc.__traceback__) if not _is_import_machinery(frame.filename)]
+    if isinstance(exc, OutlastError):
+        own = [frame for frame in own if not frame.filename.startswith(_PACKAGE)]
     lines = [*traceback.format_list(own), *traceback.format_exception_only(exc)]
     extra = extras.missing(exc)
     advice = "" if extra is None else f"\nTo have it: {extras.command(extra)}"
