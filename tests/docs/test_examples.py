@@ -45,7 +45,11 @@ def test_the_traces_arrive_at_a_local_collector(tmp_path: Path) -> None:
     assert len({trace for trace, *_ in spans}) == 1
 
 
-def test_every_example_has_a_page_and_the_readme_leads_to_it() -> None:
-    for folder in (each for each in EXAMPLES.iterdir() if each.is_dir() and each.name != "__pycache__"):
-        assert (folder / "README.md").is_file(), folder.name
-        assert f"(examples/{folder.name})" in (ROOT / "README.md").read_text(encoding="utf-8"), folder.name
+def test_every_example_has_a_page_and_another_leads_to_it() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs" / "how-to").glob("*.md")]
+    said = "".join(each.read_text(encoding="utf-8") for each in pages)
+    names = sorted(each.parent.name for each in EXAMPLES.glob("*/*") if each.name in ("app.py", "package.json"))
+    assert {"listen", "mcp", "tracing"} <= set(names)
+    assert [
+        each for each in names if not (EXAMPLES / each / "README.md").is_file() or f"examples/{each}" not in said
+    ] == []
