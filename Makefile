@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 NODE_STAMP := tests/node/node_modules/.ready
+PAGE_STAMP := examples/page/node_modules/.ready
 SOURCES := $(wildcard src tests chaos bench docs fuzz examples)
 
 # One worker more than there are cores: many tests wait for other processes. Each has a PostgreSQL server of its own;
@@ -23,7 +24,7 @@ endif
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo demo-cluster play test check fix docs bench chaos chaos-deploy fuzz mutants clean
+.PHONY: browser help demo demo-cluster play test check fix docs bench chaos chaos-deploy fuzz mutants clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +43,25 @@ $(NODE_STAMP): tests/node/package.json tests/node/package-lock.json
 	@cd tests/node && npm ci --silent
 	@touch $@
 
+$(PAGE_STAMP): examples/page/package.json examples/page/package-lock.json
+	@echo "Installing what the example page is built with"
+	@cd examples/page && npm ci --silent
+	@touch $@
+
+# Tests drive a real browser. It is installed for root only: nobody else is asked for a password in the middle.
+browser:
+	@if [ "$${OUTLAST_SKIP_BROWSER:-}" = 1 ] || command -v chromium chromium-browser google-chrome >/dev/null; then \
+		:; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing chromium for the tests in a browser"; \
+		apt-get update -qq; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium >/dev/null; \
+	else \
+		echo "The tests in a browser need chromium. Install it (Debian: sudo apt-get install chromium)," >&2; \
+		echo "or leave these tests out: OUTLAST_SKIP_BROWSER=1 make test" >&2; \
+		exit 1; \
+	fi
+
 demo: $(STAMP) ## start a server with a demo agent; needs no API key
 	@$(BIN)/outlast demo
 
@@ -51,10 +71,10 @@ play: $(STAMP) ## watch an agent survive kill -9, in the terminal
 demo-cluster: $(STAMP) ## watch PostgreSQL, two servers and three workers being killed
 	@$(BIN)/python -m chaos.demo
 
-test: $(STAMP) $(NODE_STAMP) ## run all tests
+test: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## run all tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: $(STAMP) $(NODE_STAMP) ## format, lint, types and tests: what a change must pass
+check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## format, lint, types and tests: what a change must pass
 	@echo "Checking the format"
 	@$(BIN)/ruff format --check $(SOURCES)
 	@echo "Checking the rules"
@@ -88,5 +108,5 @@ mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
 	@$(BIN)/python -m chaos.mutants
 
 clean: ## remove what these targets made
-	@rm -rf $(VENV) tests/node/node_modules dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) tests/node/node_modules examples/page/node_modules examples/page/dist dist build .pytest_cache .ruff_cache .hypothesis
 	@find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

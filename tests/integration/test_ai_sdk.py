@@ -2,14 +2,8 @@
 
 import asyncio
 import json
-import shutil
-import signal
-import socket
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +12,10 @@ import pytest
 
 from outlast.protocols.ai_sdk import DONE, encode, frame
 from outlast.protocols.ai_sdk_messages import MessageFold
+from tests.support.ai_sdk_process import Server, serving
+from tests.support.node import FOLDER, node
 from tests.support.turn_events import QUEUED, RESPONSE, TASK, TURN, USAGE, Said, answered, asked, events, text
 
-ROOT = Path(__file__).parents[2]
-NODE_FOLDER = ROOT / "tests" / "node"
 VERSIONS = ("5", "6", "7")
 PATIENCE = 50.0
 
@@ -46,19 +40,10 @@ SCENARIOS = {
 }
 
 
-def node() -> str:
-    """The Node that comes with the clients, because version 7 needs at least 22; else the one on the path."""
-    assert (NODE_FOLDER / "node_modules").is_dir(), "the stock clients are not installed: run `npm ci` in tests/node"
-    bundled = next(NODE_FOLDER.glob("node_modules/node-*/bin/node"), None)
-    found = str(bundled) if bundled is not None else shutil.which("node")
-    assert found is not None, "there is no Node: install version 22 or later"
-    return found
-
-
 async def run_node(script: str, *arguments: str, given: str = "") -> str:
     process = await asyncio.create_subprocess_exec(
         *(node(), script, *arguments),
-        cwd=NODE_FOLDER,
+        cwd=FOLDER,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -72,32 +57,6 @@ async def run_node(script: str, *arguments: str, given: str = "") -> str:
             await process.wait()
     assert process.returncode == 0, err.decode()
     return out.decode()
-
-
-@dataclass(frozen=True)
-class Server:
-    """A server process; `kill` ends it as a power cut would."""
-
-    process: subprocess.Popen[bytes]
-    url: str
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
-
-
-@contextmanager
-def serving(folder: Path) -> Generator[Server]:
-    """Whoever connects before the process is up waits in the socket's queue. What it says is in `server.log`."""
-    with (folder / "server.log").open("ab") as log, socket.create_server(("127.0.0.1", 0)) as listening:
-        command = [sys.executable, "-m", "tests.support.ai_sdk_server", str(folder), str(listening.fileno())]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, pass_fds=[listening.fileno()])
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    try:
-        yield Server(process, url)
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-"""For stock AI SDK clients: `python -m tests.support.ai_sdk_server FOLDER SOCKET` serves on a listening socket.
+"""For stock AI SDK clients: `python -m tests.support.ai_sdk_server FOLDER SOCKET [PAGES]` serves on a listening socket.
 
 The model says what the user's words ask for; a gate named in them holds it until `POST /gates/NAME`. A bearer token is
-taken for the owner's name.
+taken for the owner's name. With a folder of built pages, these are served under `/pages` and need no token.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.staticfiles import StaticFiles
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
@@ -65,26 +66,32 @@ async def owner_of(request: Request) -> str | None:
     return request.headers.get("authorization", "").removeprefix("Bearer ") or None
 
 
-def app(folder: Path) -> FastAPI:
+async def owner_of_page(request: Request) -> str | None:
+    return await owner_of(request) or "page"
+
+
+def app(folder: Path, pages: Path | None) -> FastAPI:
     scene = Scene()
     agent = Agent(ScriptedModel(scene.reply), name="agent")
     agent.tool_plain(metadata=hints(budget=timedelta(milliseconds=20)))(scene.survey)
     agent.tool_plain(scene.glance)
-    served = create_app(
-        Outlast(agent, database=folder / "outlast.db", settings=Settings(**FAST)), authenticate=owner_of
-    )
+    runtime = Outlast(agent, database=folder / "outlast.db", settings=Settings(**FAST))
+    served = create_app(runtime, authenticate=owner_of if pages is None else owner_of_page)
 
     async def open_gate(name: str) -> None:
         scene.gates[name].set()
 
     served.post("/gates/{name}")(open_gate)
+    if pages is not None:
+        served.mount("/pages", StaticFiles(directory=pages, html=True))
     return served
 
 
-async def serve(folder: Path, listening: socket.socket) -> None:
-    server = uvicorn.Server(uvicorn.Config(app(folder), log_level="warning"))
+async def serve(folder: Path, listening: socket.socket, pages: Path | None) -> None:
+    server = uvicorn.Server(uvicorn.Config(app(folder, pages), log_level="warning", timeout_graceful_shutdown=1))
     await server.serve(sockets=[listening])
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))))
+    folder, listening, *pages = sys.argv[1:]
+    asyncio.run(serve(Path(folder), socket.socket(fileno=int(listening)), Path(pages[0]) if pages else None))

@@ -37,12 +37,19 @@ from outlast.store.inputs import Input
 UIMessage = dict[str, Any]
 
 
-async def ui_messages(session: Session, turns: Sequence[Turn]) -> list[UIMessage]:
-    """The messages of turns that follow one another, oldest first."""
-    if not turns:
-        return []
-    wanted = {turn.id for turn in turns}
+async def ui_messages(session: Session, turns: Sequence[Turn], *, waiting: Sequence[Input] = ()) -> list[UIMessage]:
+    """The messages of turns that follow one another, oldest first; at the end those of `waiting` that nobody heard yet.
+
+    What waits for an answer that is being made is left out: that answer tells where it was heard.
+    """
     book = _Book()
+    if turns:
+        await _read(session, turns, book)
+    return book.close([_user_message(each) for each in waiting])
+
+
+async def _read(session: Session, turns: Sequence[Turn], book: "_Book") -> None:
+    wanted = {turn.id for turn in turns}
     async with session.events(after=(await turns[0].lead()).after, follow=False) as stream:
         async for event in stream:
             if event.type == EventType.TURN_QUEUED and event.turn_id not in wanted:
@@ -50,7 +57,6 @@ async def ui_messages(session: Session, turns: Sequence[Turn]) -> list[UIMessage
             if event.type == EventType.INPUT_DELIVERED and event.data["kind"] == "message":
                 book.hear(_user_message(await session.input(event.data["input_id"])))
             book.add(event)
-    return book.close()
 
 
 class MessageFold:
@@ -155,8 +161,11 @@ class _Book:
         if event.is_terminal and self._encoder.is_over:
             self._end_turn([self._fold.message])
 
-    def close(self) -> list[UIMessage]:
+    def close(self, waiting: Sequence[UIMessage]) -> list[UIMessage]:
+        is_answering = self._encoder is not None and (self._before or self._encoder.has_spoken)
         self._end_turn([])
+        known = {each["id"] for each in self._messages}
+        self._messages += [each for each in waiting if not is_answering and each["id"] not in known]
         for message in self._messages:
             for part in message["parts"]:
                 if part["type"] == "data-task":

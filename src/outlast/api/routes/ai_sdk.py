@@ -74,14 +74,17 @@ async def list_chat_messages(
 ) -> ListOf[dict[str, Any]]:
     """What a page shows when it is opened: the UI messages of the last turns, oldest first; none for a new chat.
 
-    `limit` counts turns. An answer that is still being made is not among them: its stream brings it.
+    `limit` counts turns. An answer that is still being made is not among them: its stream brings it. What was sent and
+    nobody heard yet stands at the end, unless it waits for such an answer.
     """
     try:
         session = await ai_sdk_chat.find(sessions, chat_id)
     except NotFound:
         return ListOf(items=[], next=None)
+    # Read first: what is heard meanwhile stands in the log then.
+    waiting = await session.inbox() if before is None else []
     turns = await session.turns(before=before, limit=limit)
-    return ListOf(items=await ai_sdk_messages.ui_messages(session, turns.items), next=turns.next)
+    return ListOf(items=await ai_sdk_messages.ui_messages(session, turns.items, waiting=waiting), next=turns.next)
 
 
 @router.post("/{chat_id}/stop", responses=FOUND)
