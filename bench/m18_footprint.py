@@ -56,7 +56,7 @@ def run() -> Report:
         ]
     for extra, size in sizes.items():
         report.rows.append(
-            (f"outlast[{extra}]" if extra else "outlast", f"{size.packages} packages", _mb(size.megabytes))
+            (f"outlast with {extra}" if extra else "outlast", f"{size.packages} packages", _mb(size.megabytes))
         )
         report.numbers |= {f"{extra or 'base'}_packages": size.packages, f"{extra or 'base'}_mb": size.megabytes}
     for kind, starts in (("compiled", compiled), ("plain", plain)):
