@@ -71,7 +71,11 @@ app = Outlast(
     agent(),
     database=os.environ.get("BENCH_DATABASE", "bench.db"),
     settings=Settings(
-        max_requests_per_minute=10**7, max_turns_per_owner=500, max_turns_per_worker=200, log_level="error"
+        max_requests_per_minute=10**7,
+        max_open_requests_per_owner=10**6,
+        max_turns_per_owner=500,
+        max_turns_per_worker=200,
+        log_level="error",
     ),
 )
 

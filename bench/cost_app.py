@@ -10,5 +10,5 @@ DATABASE = "BENCH_DATABASE"
 app = Outlast(
     scripted_agent()[0],
     database=os.environ.get(DATABASE, "postgresql:///outlast"),
-    settings=Settings(max_turns_per_owner=64, max_requests_per_minute=1_000_000),
+    settings=Settings(max_turns_per_owner=64, max_requests_per_minute=1_000_000, max_open_requests_per_owner=10**6),
 )

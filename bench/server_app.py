@@ -18,5 +18,11 @@ def _reply(messages: list[ModelMessage]) -> Step:
 app = Outlast(
     Agent(ScriptedModel(_reply), name="bench"),
     database="bench.db",
-    settings=Settings(max_requests_per_minute=10**7, max_turns_per_owner=64, heartbeat=timedelta(seconds=10)),
+    settings=Settings(
+        max_requests_per_minute=10**7,
+        max_open_requests_per_owner=10**6,
+        max_body_bytes_per_minute=10**12,
+        max_turns_per_owner=64,
+        heartbeat=timedelta(seconds=10),
+    ),
 )

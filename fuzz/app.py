@@ -21,6 +21,7 @@ app = Outlast(
         max_wait=timedelta(milliseconds=50),
         stop_grace=timedelta(milliseconds=50),
         max_requests_per_minute=10**9,
+        max_body_bytes_per_minute=10**12,
         max_turns_per_owner=64,
         log_level="warning",
     ),

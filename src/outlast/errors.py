@@ -81,6 +81,18 @@ class BodyTooLarge(OutlastError):
     code = "body_too_large"
 
 
+class HeadTooLarge(OutlastError):
+    """The head of the request has more bytes than the server reads."""
+
+    code = "head_too_large"
+
+
+class RequestTimeout(OutlastError):
+    """The request did not arrive in time: nothing of it was done."""
+
+    code = "request_timeout"
+
+
 class Unreachable(OutlastError):
     """The server did not answer: what was asked may or may not have arrived."""
 

@@ -132,7 +132,11 @@ class Settings(BaseSettings):
     max_reader_lag: int = Field(
         default=10_000, ge=1, description="Events a following reader may be behind before it is told so."
     )
-    thread_limit: int = Field(default=128, ge=1, description="Threads for sync tools.")
+    thread_limit: int = Field(
+        default=256,
+        ge=1,
+        description="Threads for sync tools. One owner gets half of them, the next one half of the rest, and so on.",
+    )
     heartbeat: Duration = Field(
         default=timedelta(seconds=10),
         description="How often an idle stream says that it is alive. Clients look elsewhere after 25 s of silence.",
@@ -143,6 +147,38 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=16 * 1024 * 1024, ge=1, description="Bytes in the body of one request.")
     max_requests_per_minute: int = Field(
         default=3_000, ge=1, description="Requests a minute of one owner, counted in each process."
+    )
+    max_open_requests_per_owner: int = Field(
+        default=500, ge=1, description="Requests of one owner that are open at once in each process, streams included."
+    )
+    max_body_bytes_per_minute: int = Field(
+        default=64 * 1024 * 1024, ge=1, description="Bytes in the bodies of one owner in a minute, in each process."
+    )
+    max_body_values: int = Field(
+        default=250_000, ge=1, description="Values and escaped characters in the body of one request."
+    )
+    max_login_bytes: int = Field(
+        default=4_096, ge=256, description="Bytes in the body of a request that needs no key, as at the login."
+    )
+    body_timeout: Duration = Field(
+        default=timedelta(seconds=30), gt=timedelta(0), description="How long the body of a request may stand still."
+    )
+    header_timeout: Duration = Field(
+        default=timedelta(seconds=10),
+        gt=timedelta(0),
+        description="How long a connection may take to send the head of a request (`outlast serve`).",
+    )
+    max_header_bytes: int = Field(
+        default=64 * 1024, ge=1_024, description="Bytes in the head of a request (`outlast serve`)."
+    )
+    max_strangers: int = Field(
+        default=16, ge=1, description="Callers with a key not seen before that are looked up at once; others wait."
+    )
+    max_strange_connections: int = Field(
+        default=1_000,
+        ge=1,
+        description="Connections over which nobody was let in yet; past that, the oldest silent one is closed "
+        "(`outlast serve`).",
     )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Origins whose pages may call the server; none unless set. A JSON list."

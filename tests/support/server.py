@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from outlast import Client, Outlast
 from outlast.api.app import create_app
 from outlast.api.auth import Authenticate
+from outlast.api.connections import guarded
 from outlast.store.keys import Role, Scope
 
 JsonObject = dict[str, Any]
@@ -55,7 +56,14 @@ async def serving(
     """The runtime behind HTTP on a free port of this machine."""
     app = create_app(outlast, authenticate=authenticate, log_requests=log_requests)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, access_log=False)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            lifespan="on",
+            timeout_graceful_shutdown=1,
+            access_log=False,
+            http=guarded(outlast.settings),
+        )
         server = _Server(config)
         running = asyncio.create_task(server.serve(sockets=[listening]), name="server")
         while not server.started and not running.done():  # noqa: ASYNC110 - it tells nobody else

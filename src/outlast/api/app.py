@@ -10,9 +10,10 @@ from fastapi.routing import APIRoute
 
 import outlast
 from outlast.api import problems
+from outlast.api.admission import Admission
 from outlast.api.auth import Authenticate, Authenticator, ByJwt, ByKey, ByProgram, Gate
 from outlast.api.blank import BlankParameters
-from outlast.api.limits import BodyLimit, RequestRate
+from outlast.api.limits import BodyLimit, Rate
 from outlast.api.login import Logins
 from outlast.api.routes import (
     about,
@@ -31,6 +32,7 @@ from outlast.api.routes import (
     turns,
 )
 from outlast.api.sse import FrameCache
+from outlast.api.strangers import Strangers
 from outlast.observe.metrics import Metrics
 from outlast.observe.requests import ObservedRequests
 from outlast.observe.stalls import watching_for_stalls
@@ -62,7 +64,12 @@ def create_app(
     )
     app.state.outlast = runtime
     app.state.heartbeat = settings.heartbeat.total_seconds()
-    app.state.gate = Gate(_authenticators(runtime, authenticate), RequestRate(settings.max_requests_per_minute))
+    app.state.gate = gate = Gate(
+        _authenticators(runtime, authenticate),
+        Rate(settings.max_requests_per_minute, "requests"),
+        Strangers(settings.max_strangers),
+    )
+    app.state.admission = Admission.of(settings, gate)
     app.state.frames = FrameCache()
     app.state.logins = Logins(lambda: runtime.keys)
     app.state.metrics = numbers = Metrics(runtime)

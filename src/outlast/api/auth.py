@@ -11,9 +11,10 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
 from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 
-from outlast.api.limits import RequestRate
+from outlast.api.limits import Rate
+from outlast.api.strangers import Strangers, shown_by
 from outlast.calls.foreign import Contained
-from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
+from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, TooManyRequests, Unauthenticated
 from outlast.ids import KeyId
 from outlast.owners.keys import Keys
 from outlast.sessions.attachments import check_characters
@@ -139,11 +140,36 @@ class ByProgram:
 class Gate:
     """Asks one authenticator after the other; the first that knows the caller wins."""
 
-    def __init__(self, authenticators: Sequence[Authenticator], rate: RequestRate) -> None:
+    def __init__(self, authenticators: Sequence[Authenticator], rate: Rate, strangers: Strangers) -> None:
         self._authenticators = authenticators
         self._rate = rate
+        self._strangers = strangers
+        self._is_programs = any(isinstance(each, ByProgram) for each in authenticators)
 
     async def admit(self, request: Request) -> Principal:
+        """From its headers alone. Counted once for each time that this is asked."""
+        shown = shown_by(request, is_programs=self._is_programs)
+        if not self._strangers.knows(shown):
+            async with self._strangers.place():
+                found = await self._find(request)
+            self._strangers.remember(shown)
+        else:
+            await self._strangers.check(shown)
+            try:
+                found = await self._find(request)
+            except Unauthenticated:
+                self._strangers.forget(shown)
+                raise
+        try:
+            self._rate.take(found.owner_id)
+        except TooManyRequests as exc:
+            self._strangers.note_refusal(shown, exc)
+            raise
+        if found.scope == "read" and request.method not in _SAFE:
+            raise Forbidden("This key may only read.")
+        return found
+
+    async def _find(self, request: Request) -> Principal:
         for each in self._authenticators:
             found = await each(request)
             if found is not None:
@@ -155,22 +181,23 @@ class Gate:
         if not 0 < len(found.owner_id) <= _MOST_CHARACTERS:
             raise InvalidInput(f"The caller's owner id must have 1 to {_MOST_CHARACTERS} characters.")
         check_characters(found.owner_id + found.name, "caller's name")
-        self._rate.take(found.owner_id)
-        if found.scope == "read" and request.method not in _SAFE:
-            raise Forbidden("This key may only read.")
         return found
 
 
-async def _admit(
+async def admitted(
     request: Request, _: Annotated[Any, Security(HTTPBearer(auto_error=False, description="An API key or a JWT."))]
 ) -> Principal:
+    """Whoever was admitted before the body was read, or is now: a program's own routes may ask too."""
+    known = getattr(request.state, "principal", None)
+    if isinstance(known, Principal):
+        return known
     gate: Gate = request.app.state.gate
     principal = await gate.admit(request)
     request.state.principal = principal
     return principal
 
 
-Caller = Annotated[Principal, Depends(_admit)]
+Caller = Annotated[Principal, Depends(admitted)]
 
 
 async def _admin(caller: Caller) -> Principal:

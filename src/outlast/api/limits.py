@@ -1,6 +1,8 @@
-"""What one client may ask of the server: bytes in a body, requests in a minute."""
+"""What one client may ask of the server: bytes in a body, requests and bytes in a minute, requests at once."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,23 +46,46 @@ class BodyLimit:
         return BodyTooLarge(f"At most {self._max_bytes} bytes are read: send less, or in several requests.")
 
 
-class RequestRate:
+class Rate:
     """A bucket per owner that fills again evenly; in this process only."""
 
-    def __init__(self, per_minute: int) -> None:
+    def __init__(self, per_minute: int, of: str) -> None:
         self._per_minute = per_minute
+        self._of = of
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, owner_id: str) -> None:
-        """Count one request; raises when there were too many."""
+    def take(self, owner_id: str, amount: int = 1) -> None:
+        """Count so many; raises when there were too many. More than there ever can be is let in when all is there."""
         now = monotonic()
-        left, at = self._buckets.pop(owner_id, (float(self._per_minute), now))
-        left = min(float(self._per_minute), left + (now - at) * self._per_minute / 60)
-        self._buckets[owner_id] = (max(0.0, left - 1), now)
+        most = float(self._per_minute)
+        left, at = self._buckets.pop(owner_id, (most, now))
+        left = min(most, left + (now - at) * self._per_minute / 60)
+        needed = min(float(amount), most)
+        self._buckets[owner_id] = (left - needed if left >= needed else left, now)
         if len(self._buckets) > _MOST_OWNERS:
             self._buckets.popitem(last=False)
-        if left < 1:
+        if left < needed:
             raise TooManyRequests(
-                f"More than {self._per_minute} requests a minute: wait a little.",
-                retry_after=max(1, round((1 - left) * 60 / self._per_minute)),
+                f"More than {self._per_minute} {self._of} a minute: wait a little.",
+                retry_after=max(1, round((needed - left) * 60 / self._per_minute)),
             )
+
+
+class OpenRequests:
+    """How many requests of an owner are open at once, streams and waits among them; in this process only."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def opened(self, owner_id: str) -> Generator[None]:
+        if self._open[owner_id] >= self._most:
+            raise TooManyRequests(f"{self._most} requests and streams are open: close some first.", retry_after=1)
+        self._open[owner_id] += 1
+        try:
+            yield
+        finally:
+            self._open[owner_id] -= 1
+            if not self._open[owner_id]:
+                del self._open[owner_id]

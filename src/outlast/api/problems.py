@@ -25,17 +25,26 @@ STATUS: Mapping[str, int] = {
     "forbidden": 403,
     "not_found": 404,
     "method_not_allowed": 405,
+    "request_timeout": 408,
     "conflict": 409,
     "idempotency_mismatch": 409,
     "session_busy": 409,
     "body_too_large": 413,
+    "head_too_large": 431,
     "inbox_full": 429,
     "too_many_requests": 429,
     "limit_reached": 429,
     "store_unavailable": 503,
     "no_workers": 503,
 }
-_CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+_CODES = {
+    400: "malformed",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    413: "body_too_large",
+    429: "too_many_requests",
+}
 _TITLES = {
     "invalid_input": "The request cannot be accepted",
     "malformed": "The request cannot be read",
@@ -43,10 +52,12 @@ _TITLES = {
     "forbidden": "Not allowed",
     "not_found": "Not found",
     "method_not_allowed": "Not possible here",
+    "request_timeout": "The request did not arrive in time",
     "conflict": "Not possible now",
     "idempotency_mismatch": "The key was used for something else",
     "session_busy": "The session is busy",
     "body_too_large": "The request is too large",
+    "head_too_large": "The head of the request is too large",
     "inbox_full": "The inbox is full",
     "too_many_requests": "Too many requests",
     "limit_reached": "The limit is reached",
@@ -95,6 +106,8 @@ def response_of(error: OutlastError) -> Response:
     headers: dict[str, str] = {}
     if status in (429, 503):
         headers["Retry-After"] = str(max(1, round(float(error.details.get("retry_after", 1)))))
+    if error.details.get("is_closing"):
+        headers["Connection"] = "close"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return _response(status, error.code, error.message, details, headers)

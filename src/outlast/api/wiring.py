@@ -19,7 +19,7 @@ from outlast.tasks.handle import Tasks
 T = TypeVar("T")
 AnyOutlast: TypeAlias = Outlast[Any, Any]
 
-COMMON = problems.responses(400, 401, 403, 413, 422, 429, 503)
+COMMON = problems.responses(400, 401, 403, 408, 413, 422, 429, 503)
 FOUND = problems.responses(404)
 DECIDED = problems.responses(404, 409)
 STREAM: dict[int | str, dict[str, Any]] = {200: sse.DESCRIBED}

@@ -3,12 +3,14 @@
 import asyncio
 import hashlib
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from outlast.calls.foreign import contained_thread
+from outlast.calls.threads import SharedThreads
 from outlast.clock import monotonic
 from outlast.errors import AttemptLost
 from outlast.ids import SessionId, TaskId, TurnId
@@ -45,6 +47,8 @@ class RunningCall:
     threads: set[Future[Any]] = field(default_factory=set[Future[Any]])
     own_thread: Future[Any] | None = None
     inner: asyncio.Task[Any] | None = None
+    owner_id: str = ""
+    """Whose share of the threads it takes."""
     told: list[TaskId] = field(default_factory=list[TaskId])
     """Tasks whose outcome this call's result hands to the model."""
     is_lost: bool = False
@@ -110,7 +114,7 @@ def artifact(name: str, data: bytes, media_type: str = "application/octet-stream
     return None if call is None else call.channel.artifact(name, data, media_type)
 
 
-class CallThreads(ThreadPoolExecutor):
+class CallThreads(SharedThreads):
     """The runtime's own threads for sync tools; each job is known to the call that started it."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -118,7 +122,8 @@ class CallThreads(ThreadPoolExecutor):
         if call is None:
             return super().submit(fn, *args, **kwargs)
         is_tool = call.inner is not None and call.inner is _running_coroutine()
-        future = super().submit(_confirmed(call, fn) if is_tool else fn, *args, **kwargs)
+        job = partial(_confirmed(call, fn) if is_tool else fn, *args, **kwargs)
+        future = self.submit_for(call.owner_id, job)
         call.threads.add(future)
         if is_tool:
             call.own_thread = future

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import logging
+import resource
 import shlex
 import signal
 import socket
@@ -18,6 +19,7 @@ from rich.console import Console
 
 from outlast.api.app import create_app
 from outlast.api.auth import Principal
+from outlast.api.connections import guarded
 from outlast.cli.app_file import AnyOutlast, load_app
 from outlast.cli.command import typed
 from outlast.cli.crew import Crew
@@ -25,6 +27,7 @@ from outlast.cli.memory import settle_in
 from outlast.cli.server_file import ServerFile
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.observe import logs
+from outlast.observe.sparse import SparseFilter
 from outlast.runtime import LOCAL_OWNER
 from outlast.store.keys import Key
 
@@ -53,7 +56,8 @@ class Server(uvicorn.Server):
         self._outlast = outlast
         self._listening = listening
         self._console = console
-        logging.getLogger("uvicorn.error").addFilter(self._is_news)
+        for each in (self._is_news, SparseFilter()):
+            logging.getLogger("uvicorn.error").addFilter(each)
 
     def _is_news(self, record: logging.LogRecord) -> bool:
         """That streams break off is what stopping means: their readers go on after the next start."""
@@ -142,6 +146,7 @@ def run(
     if host not in _LOCAL:
         console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")
     listening = _listen(host, port, console)
+    _allow_files()
     config = uvicorn.Config(
         create_app(outlast, log_requests=True),
         log_config=None,
@@ -149,6 +154,7 @@ def run(
         timeout_graceful_shutdown=_GRACE_SECONDS,
         server_header=False,
         access_log=False,
+        http=guarded(outlast.settings),
     )
     server = Server(config, outlast, listening, console, advice)
     failure: list[BaseException] = []
@@ -172,6 +178,12 @@ def run(
         console.print(str(failure[0]), style="red", markup=False)
         raise typer.Exit(1)
     console.print("Stopped. What was running goes on at the next start.")
+
+
+def _allow_files() -> None:
+    """Each connection is an open file: as many as the system lets this process have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listen(host: str, port: int, console: Console) -> socket.socket:

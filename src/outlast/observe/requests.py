@@ -5,6 +5,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outlast.clock import monotonic
 from outlast.observe.metrics import Metrics
+from outlast.observe.sparse import Sparse
 
 log = structlog.get_logger("outlast.requests")
 
@@ -16,6 +17,7 @@ class ObservedRequests:
         self._app = app
         self._metrics = metrics
         self._is_logged = is_logged
+        self._refused = Sparse()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -40,8 +42,15 @@ class ObservedRequests:
         self._metrics.open_requests.dec()
         self._metrics.requests.labels(method, route, str(status)).inc()
         self._metrics.request_seconds.labels(route).observe(first)
-        if self._is_logged:
-            log.info("request", method=method, route=route, status=status, seconds=round(seconds, 4), **_ids(scope))
+        if self._is_logged and (left_out := self._left_out(route, status)) is not None:
+            more = {"left_out": left_out} if left_out else {}
+            log.info(
+                "request", method=method, route=route, status=status, seconds=round(seconds, 4), **_ids(scope), **more
+            )
+
+    def _left_out(self, route: str, status: int) -> int | None:
+        """Of what is refused, a few lines are enough: strangers choose how often that is."""
+        return self._refused.left_out((route, status)) if 400 <= status < 500 else 0
 
 
 def _route(scope: Scope) -> str:

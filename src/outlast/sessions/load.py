@@ -41,7 +41,7 @@ async def load(shop: Workshop, claim: Claim, log: TurnLog, lease: DepsLease, *, 
     book = OpenCallBook()
     if history.open_calls(messages):
         book = await _book(shop, fence, messages, entries)
-    calls = TurnCalls(shop.calls, log, claim.agent, lease, press_after=shop.policy.steer_parks_after)
+    calls = TurnCalls(shop.calls, log, claim.agent, claim.owner_id, lease, press_after=shop.policy.steer_parks_after)
     run = TurnRun(
         claim=claim,
         log=log,

@@ -51,10 +51,13 @@ class CallShop:
 class TurnCalls:
     """`CallHost` and `Parking` for the calls of one attempt of a turn."""
 
-    def __init__(self, shop: CallShop, log: TurnLog, agent: str, lease: DepsLease, *, press_after: timedelta) -> None:
+    def __init__(
+        self, shop: CallShop, log: TurnLog, agent: str, owner_id: str, lease: DepsLease, *, press_after: timedelta
+    ) -> None:
         self._shop = shop
         self._log = log
         self._agent = agent
+        self._owner_id = owner_id
         self._lease = lease
         self._press_after = press_after.total_seconds()
         self._pressing: asyncio.TimerHandle | None = None
@@ -121,6 +124,7 @@ class TurnCalls:
             self._shop.home.secrets,
             channel,
             self._shop.confirm_call,
+            owner_id=self._owner_id,
         )
         return running
 

@@ -113,7 +113,17 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     if offset:
         channel.output(f"\n[attempt {task.attempt}: the call runs again from its start]\n")
     args, secrets = task.spec.get("args"), shop.home.secrets
-    return RunningCall(session_id, task.turn_id, call_id, task.tool, args, secrets, channel, shop.confirm_call)
+    return RunningCall(
+        session_id,
+        task.turn_id,
+        call_id,
+        task.tool,
+        args,
+        secrets,
+        channel,
+        shop.confirm_call,
+        owner_id=task.owner_id,
+    )
 
 
 async def _call(call: Callable[[], Awaitable[Any]], threads: CallThreads, lease: DepsLease, _: None) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic_ai import ToolDefinition
 
+from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.wiring import COMMON, Runtime, sees_money
 from outlast.errors import Forbidden
@@ -14,7 +15,7 @@ from outlast.tools.hints import UNSET, hints_of
 from outlast.wire.about import AgentAnswer, PeriodAnswer, ToolAnswer, UsageReportAnswer
 from outlast.wire.forms import ListOf
 
-router = APIRouter(tags=["about"], responses=COMMON)
+router = APIRouter(tags=["about"], responses=COMMON, route_class=AdmittedRoute)
 
 
 @router.get("/agents")

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from outlast.api import sse
+from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, Wait, while_there
 from outlast.errors import NotFound
 from outlast.protocols import ai_sdk, ai_sdk_chat, ai_sdk_messages, ai_sdk_request
 from outlast.wire.forms import ListOf
 from outlast.wire.turn import TurnAnswer
 
-router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON)
+router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON, route_class=AdmittedRoute)
 
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"description": "A UI message stream (v1).", **sse.DESCRIBED}}
 

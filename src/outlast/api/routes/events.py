@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
+from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, OwnSession, place_of
 from outlast.events.event import Event
 from outlast.wire.event import EventAnswer, EventPage
 
-router = APIRouter(tags=["events"], responses=COMMON)
+router = APIRouter(tags=["events"], responses=COMMON, route_class=AdmittedRoute)
 
 Types = Annotated[str | None, Query(max_length=1_000, description="Only these types, separated by commas.")]
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
+from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.routes.events import Types, filter_of
 from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, Runtime, sees_money
@@ -13,7 +14,7 @@ from outlast.owners.feed import OwnerStream
 from outlast.store.database import persistently
 from outlast.wire.event import EventAnswer, FeedPage
 
-router = APIRouter(tags=["events"], responses=COMMON)
+router = APIRouter(tags=["events"], responses=COMMON, route_class=AdmittedRoute)
 
 
 @router.get("/events", response_model=FeedPage, responses={**FOUND, **STREAM})

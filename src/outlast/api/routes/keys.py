@@ -5,13 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Admin
 from outlast.api.wiring import COMMON, FOUND, Runtime
 from outlast.ids import KeyId
 from outlast.wire.forms import ListOf
 from outlast.wire.key import KeyAnswer, KeyBody, NewKeyAnswer
 
-router = APIRouter(prefix="/keys", tags=["keys"], responses=COMMON)
+router = APIRouter(prefix="/keys", tags=["keys"], responses=COMMON, route_class=AdmittedRoute)
 
 
 @router.post("", status_code=201)

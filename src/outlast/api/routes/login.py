@@ -4,12 +4,13 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from outlast.api import problems
+from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller, bearer, cookie_of
 from outlast.api.login import Logins
 from outlast.api.wiring import COMMON, Runtime
 from outlast.wire.forms import Answer, Body
 
-router = APIRouter(tags=["login"])
+router = APIRouter(tags=["login"], route_class=AdmittedRoute)
 
 
 class LoginBody(Body):
@@ -25,7 +26,7 @@ class LinkAnswer(Answer):
     token: str = Field(description="Works once, within ten minutes: put it behind the # of the server's address.")
 
 
-@router.post("/login", responses=problems.responses(400, 401, 403, 413, 422, 429, 503))
+@router.post("/login", responses=problems.responses(400, 401, 403, 408, 413, 422, 429, 503))
 async def login(request: Request, response: Response, body: LoginBody) -> LoginAnswer:
     """Swap a one-time token for a cookie that scripts of a page cannot read."""
     logins: Logins = request.app.state.logins

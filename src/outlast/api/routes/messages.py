@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
+from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.events.event import Event
 from outlast.events.types import EventType
@@ -14,7 +15,7 @@ from outlast.sessions.turn_handle import Sent
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, InputAnswer, InputChange, MessageBody, StoredMessage
 
-router = APIRouter(prefix="/sessions/{session_id}", tags=["messages"], responses=COMMON)
+router = APIRouter(prefix="/sessions/{session_id}", tags=["messages"], responses=COMMON, route_class=AdmittedRoute)
 
 
 @router.post(

@@ -3,11 +3,12 @@
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Admin
 from outlast.api.wiring import COMMON
 from outlast.observe.metrics import Metrics
 
-router = APIRouter(tags=["health"], responses=COMMON)
+router = APIRouter(tags=["health"], responses=COMMON, route_class=AdmittedRoute)
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Cursor, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.errors import InvalidInput
 from outlast.wire.forms import ListOf
@@ -12,7 +13,7 @@ from outlast.wire.session import ForkBody, SessionAnswer, SessionBody, SessionCh
 
 _OBJECT = TypeAdapter(dict[str, JsonValue])
 
-router = APIRouter(prefix="/sessions", tags=["sessions"], responses=COMMON)
+router = APIRouter(prefix="/sessions", tags=["sessions"], responses=COMMON, route_class=AdmittedRoute)
 
 
 @router.post("", status_code=201, responses=DECIDED)

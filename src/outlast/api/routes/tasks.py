@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
+from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.wiring import (
     COMMON,
@@ -29,7 +30,7 @@ from outlast.wire.forms import ListOf
 from outlast.wire.task import CancelBody, PieceAnswer, TaskAnswer
 from outlast.wire.turn import SettleBody
 
-router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON)
+router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
 State = Literal["open", "queued", "running", "succeeded", "failed", "canceled"]
 
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 
+from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSession, Wait, while_there
 from outlast.errors import NotFound
@@ -12,7 +13,7 @@ from outlast.sessions.settlement import Verdict
 from outlast.wire.message import InputAnswer
 from outlast.wire.turn import IDLE, OutcomeAnswer, SettleBody, StopBody, TurnAnswer
 
-router = APIRouter(prefix="/sessions/{session_id}", tags=["turns"], responses=COMMON)
+router = APIRouter(prefix="/sessions/{session_id}", tags=["turns"], responses=COMMON, route_class=AdmittedRoute)
 
 
 @router.get("/result", responses=FOUND)
