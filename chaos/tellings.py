@@ -85,7 +85,7 @@ def _told_once(session: SessionRows, row: Row, checks: Sequence[tuple[int, Row]]
     wakes = [each for each in session.inputs if each["task_id"] == task_id]
     told_at = _prompts_with(wake_of(task_id), session)
     settled_at = _prompts_with(settlement_of(task_id), session)
-    is_settled = "settled" in json.loads(row["metadata"])
+    is_settled = row.get("settled") is not None
     yield from _settled_once(session, task_id, settled_at, is_settled=is_settled)
     if len(told_at) > 1 or len(wakes) > 1:
         yield "double_wakes", f"the end of {task_id} was told {len(told_at)} times, in {len(wakes)} inputs"

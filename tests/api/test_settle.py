@@ -1,12 +1,15 @@
 """A person says over HTTP what became of work whose effect nobody knows; a stranger cannot (A2, P7)."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 from pydantic_ai import Tool
+from typer.testing import CliRunner
 
-from outlast import hints, ids
+from outlast import Client, hints, ids
+from outlast.cli.main import app
 from outlast.runtime import LOCAL_OWNER
 from outlast.testing import ScriptedModel, call, texts_seen
 from tests.support.crash import World, crash, session_of
@@ -67,8 +70,66 @@ async def test_an_abandoned_task_is_settled_by_its_owner(runtime: Runtime) -> No
         assert (foreign.status_code, foreign.content) == (404, unknown.content)
         settled = await ada.post(f"{task}/settle", json=body)
         assert settled.status_code == 200, settled.text
-        assert settled.json()["metadata"]["settled"] == {"verdict": "failed", "by": "test", "note": ""}
+        said = settled.json()["settled"]
+        assert (said["verdict"], said["by"], said["note"]) == ("failed", "test", "")
+        assert said["at"]
+        for state, count in (("settled", 1), ("failed", 0)):
+            assert len((await ada.get("/v1/tasks", params={"state": state})).json()["items"]) == count
         assert (await ada.post(f"{task}/settle", json=body)).status_code == 409
         await ada.get(f"{session}/result", params={"wait": 10, "until": "settled"})
         released.set()
     assert any("test says of task" in each for each in texts_seen(model.requests[-1].messages))
+
+
+async def test_every_view_of_the_command_tells_what_is_unknown_and_what_was_settled(runtime: Runtime) -> None:
+    """A2, I3, K1: `stop`, `sessions show` and `doctor` name interrupted calls; `ps` shows what was said of a task."""
+    here, released = asyncio.Event(), asyncio.Event()
+
+    async def charge() -> None:
+        here.set()
+        await asyncio.Event().wait()
+
+    async def stubborn() -> str:
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                continue
+        return "done after all"
+
+    model = scripted(
+        call("stubborn"), "It runs.", "It was abandoned.", "Known.", call("charge", call_id="c1"), "Known."
+    )
+    tools = [Tool(stubborn, metadata=hints(budget=0.01)), charge]
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(runtime(model, tools=tools)))
+        _, token = await server.outlast.keys.make("ada", "command", role="admin")
+        ada = await stack.enter_async_context(Client(server.url, token))
+        session = await ada.sessions.create()
+        await (await session.send("go")).outcome(wait=10)
+        (task,) = await ada.tasks.list()
+        await ada.tasks.cancel(task.id)
+        found = await said(server.url, token, "doctor")
+        assert f"outlast settle {task.id} VERDICT" in found
+        assert "nobody knows its effect" in found
+        await session.settled(wait=10)
+        await ada.tasks.settle(task.id, "worked")
+        await session.settled(wait=10)
+        shown = await said(server.url, token, "ps", "--all")
+        assert "settled: worked" in shown
+        assert "failed" not in shown
+        assert await said(server.url, token, "doctor") == "Nothing is stuck.\n"
+        await session.send("Charge.")
+        await here.wait()
+        assert "outlast settle c1 VERDICT --session" in await said(server.url, token, "stop", session.id)
+        assert "c1" in await said(server.url, token, "sessions", "show", session.id)
+        assert "settled: worked" in await said(server.url, token, "sessions", "show", session.id)
+        assert f"outlast settle c1 VERDICT --session {session.id}" in await said(server.url, token, "doctor")
+        released.set()
+
+
+async def said(url: str, token: str, *arguments: str) -> str:
+    """What the command puts out. In a thread: it has an event loop of its own."""
+    given = [*arguments, "--url", url, "--token", token]
+    result = await asyncio.to_thread(CliRunner().invoke, app, given)
+    return result.stdout

@@ -255,7 +255,8 @@ async def test_a_person_settles_a_task_whose_effect_is_unknown(runtime: Runtime)
         with pytest.raises(InvalidInput):
             await outlast.tasks.settle(task.id, "perhaps", by="olga")
         settled = await outlast.tasks.settle(task.id, "worked", by="olga", note="I saw the hole.")
-        assert settled.metadata["settled"]["verdict"] == "worked"
+        assert settled.settled is not None
+        assert settled.settled["verdict"] == "worked"
         with pytest.raises(Conflict):
             await outlast.tasks.settle(task.id, "failed", by="paul")
         outcome = await session.settled()

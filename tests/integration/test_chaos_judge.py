@@ -206,7 +206,7 @@ def _wake_never_made(found: Evidence) -> None:
 def _settle(found: Evidence, *, told: int) -> None:
     """A person speaks before the wake of k2 is told: it is withdrawn."""
     session = found.sessions["s"]
-    session.tasks[1]["metadata"] = json.dumps({"settled": {"verdict": "worked"}})
+    session.tasks[1]["settled"] = json.dumps({"verdict": "worked"})
     session.inputs[2] |= {"state": "withdrawn", "message": None}
     session.inputs.append(given("i4", "delivered", 8, kind="settlement", text=WORD))
     session.messages[7]["parts"] = [prompt(WORD) for _ in range(told)]

@@ -58,7 +58,7 @@ class Now:
                 self.waiting[data["input_id"]] = data["text"]
             case "input.delivered" | "input.removed":
                 self.waiting.pop(data["input_id"], None)
-            case "task.created" | "task.changed":
+            case "task.created" | "task.changed" if data["task"]["state"] not in OVER:
                 self.tasks[data["task"]["id"]] = data["task"]
             case "task.ended":
                 self.tasks.pop(data["task"]["id"], None)

@@ -9,12 +9,17 @@ from outlast.cli.asking import ask
 from outlast.cli.exits import Exit
 from outlast.cli.tables import print_json, print_table
 from outlast.cli.target import AsJson, Token, Url
+from outlast.cli.words import settle_command
 from outlast.client import Client
 from outlast.errors import Forbidden, NoWorkers, StoreUnavailable
 from outlast.wire.task import TaskAnswer
 
 _LONG = timedelta(minutes=1)
-_UNKNOWN = ("interrupted", "abandoned", "crash_loop")
+_UNKNOWN = {
+    "interrupted": "was interrupted",
+    "abandoned": "ignored its cancel",
+    "crash_loop": "ended its process each time it ran",
+}
 _MOST = 500
 
 
@@ -26,7 +31,7 @@ class Finding:
 
 
 def doctor(url: Url = None, token: Token = None, as_json: AsJson = False) -> None:
-    """Say what is stuck and why: held or waiting sessions, tasks that do not end or whose effect is unknown.
+    """Say what is stuck and why: held or waiting sessions, tasks and calls that do not end or whose effect is unknown.
 
     Looks at the 500 sessions that changed last and the 500 newest tasks of the key's owner. Exit code 1 when it finds
     something.
@@ -75,6 +80,9 @@ async def _sessions(client: Client, *, is_at_limit: bool) -> AsyncIterator[Findi
     for session in await client.sessions.list(limit=_MOST):
         if session.state == "held" and (waiting := len(await session.inbox())):
             yield Finding(session.id, f"held, and {waiting} messages wait", f"outlast sessions resume {session.id}")
+        for call in session.interrupted_calls:
+            problem = f"{call.tool} (call {call.call_id}) was interrupted: nobody knows its effect"
+            yield Finding(session.id, problem, settle_command(call.call_id, session.id))
         waits = datetime.now(UTC) - session.updated_at
         if session.no_worker_for is not None:
             missing = f"no worker has its agent {session.no_worker_for!r}"
@@ -85,12 +93,13 @@ async def _sessions(client: Client, *, is_at_limit: bool) -> AsyncIterator[Findi
 
 def _of_task(task: TaskAnswer, now: datetime) -> Finding | None:
     if task.is_over:
-        kind = (task.error or {}).get("kind")
-        if kind not in _UNKNOWN or "settled" in task.metadata:
+        what = _UNKNOWN.get(str((task.error or {}).get("kind")))
+        if what is None or task.settled is not None:
             return None
-        return Finding(
-            task.id, f"{task.title} was {kind}: nobody knows its effect", f"outlast settle {task.id} VERDICT"
-        )
+        if task.may_run_again:
+            safe = f"{task.title} {what}; its tool may be run again without harm"
+            return Finding(task.id, safe, f"outlast settle {task.id} try_again")
+        return Finding(task.id, f"{task.title} {what}: nobody knows its effect", settle_command(task.id))
     if task.is_cancel_requested:
         return Finding(task.id, f"{task.title} was asked to cancel and goes on", f"outlast logs {task.id}")
     if task.deadline_at is not None and task.deadline_at < now:

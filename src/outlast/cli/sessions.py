@@ -15,6 +15,7 @@ from outlast.cli.target import AsJson, Token, Url
 from outlast.client import Client
 from outlast.client.session import Session
 from outlast.events.shown import unsaid
+from outlast.wire.session import InterruptedCall
 
 app = typer.Typer(help="List and change sessions.", no_args_is_help=True)
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
@@ -71,12 +72,19 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
         facts += [("metadata", to_json(seen.metadata).decode() if seen.metadata else None)]
         facts += [("created", f"{seen.created_at:%Y-%m-%d %H:%M:%S}"), ("changed", f"{ago(seen.updated_at)} ago")]
         facts += [("waits", words.shortened(each.text, 80)) for each in inbox]
-        facts += [("task", f"{each.id} {each.state} {each.title}") for each in tasks[:_SHOWN_TASKS]]
+        facts += [("task", f"{each.id} {each.shown_state} {each.title}") for each in tasks[:_SHOWN_TASKS]]
+        facts += [("interrupted", _interrupted(found.id, each)) for each in seen.interrupted_calls]
         if last is not None:
             facts += [("last turn", last.state), ("said", last.text), ("output", unsaid(last.output, [last.text]))]
         print_facts(facts)
 
     ask(url, token, work)
+
+
+def _interrupted(session_id: str, call: InterruptedCall) -> str:
+    return (
+        f"{call.tool} (call {call.call_id}), nobody knows its effect: {words.settle_command(call.call_id, session_id)}"
+    )
 
 
 @app.command()

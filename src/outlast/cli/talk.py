@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from outlast.cli import words
 from outlast.cli.asking import ask, say
 from outlast.cli.exits import Exit
 from outlast.cli.tables import print_json
@@ -130,12 +131,25 @@ def stop(
     """Stop a session's turn and hold it: nothing starts until a message, or `sessions resume`."""
 
     async def work(client: Client) -> None:
-        outcome = await (await client.sessions.get(session)).stop(cascade=cascade)
+        found = await client.sessions.get(session)
+        outcome = await found.stop(cascade=cascade)
         if as_json:
             print_json(outcome)
-        elif outcome is None:
-            print("No turn was running.")
         else:
-            print("Stopped. What was said so far is kept.")
+            await _say_stopped(await found.refresh(), outcome)
 
     ask(url, token, work)
+
+
+async def _say_stopped(session: Session, outcome: Outcome | None) -> None:
+    if outcome is not None:
+        print("Stopped. What was said so far is kept.")
+    else:
+        held = (
+            "; the session is held, and what runs in the background starts no turn" if session.state == "held" else ""
+        )
+        print(f"No turn was running{held}.")
+    for call in session.interrupted_calls:
+        if outcome is not None and call.turn_id == outcome.turn_id:
+            command = words.settle_command(call.call_id, session.id)
+            print(f"{call.tool} (call {call.call_id}) was interrupted, nobody knows its effect: {command}")

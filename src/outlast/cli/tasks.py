@@ -63,10 +63,12 @@ def _place(task: TaskAnswer) -> tuple[int, float]:
 
 
 def _state(task: TaskAnswer) -> str:
-    return f"{task.state}, canceling" if task.is_cancel_requested and not task.is_over else task.state
+    return f"{task.state}, canceling" if task.is_cancel_requested and not task.is_over else task.shown_state
 
 
 def _progress(task: TaskAnswer) -> str:
+    if task.settled is not None:
+        return words.shortened(f"by {task.settled.by}. {task.settled.note}".strip(), 60)
     if task.is_over:
         return words.shortened(str((task.error or {}).get("message", "")), 60)
     return words.progress_line(task.progress)
@@ -103,7 +105,7 @@ async def _follow(client: Client, task_id: str, *, as_json: bool) -> Exit:
             offset = piece.next_offset
     ended = pieces.ended or await client.tasks.get(task_id)
     say(_end_line(ended))
-    return Exit.OK if ended.state == "succeeded" else Exit.FAILED
+    return Exit.OK if ended.has_worked else Exit.FAILED
 
 
 def _put_out(piece: PieceAnswer, offset: int, *, as_json: bool) -> None:
@@ -131,7 +133,7 @@ def wait(
             print_json(ended)
         if not all(each.is_over for each in ended):
             return Exit.STILL_RUNNING
-        return Exit.OK if all(each.state == "succeeded" for each in ended) else Exit.FAILED
+        return Exit.OK if all(each.has_worked for each in ended) else Exit.FAILED
 
     ask(url, token, work, on_interrupt=lambda: "Left. The tasks go on in the server.")
 
@@ -196,6 +198,8 @@ def settle(
             print_json(answer)
         else:
             print(f"Settled as {verdict}; the model will hear of it.")
+            if isinstance(answer, TaskAnswer) and "retried_as" in answer.links:
+                print(f"It is tried again: outlast wait {answer.links['retried_as']}")
 
     ask(url, token, work)
 
@@ -203,6 +207,9 @@ def settle(
 def _end_line(task: TaskAnswer) -> str:
     if not task.is_over:
         return f"… {task.title} is still {task.state}  {task.id}"
+    if task.settled is not None:
+        mark = _MARKS["succeeded" if task.has_worked else "failed"]
+        return f"{mark} {task.title} was settled as {task.settled.verdict} by {task.settled.by}  {task.id}"
     why = f": {task.error.get('message', '')}" if task.error else ""
     return f"{_MARKS[task.state]} {task.title} has {_PAST[task.state]}{why}  {task.id}"
 

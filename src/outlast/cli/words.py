@@ -66,5 +66,10 @@ def progress_line(progress: Mapping[str, Any] | None) -> str:
     return said if done is None else f"{bar(done)} {done:4.0%}  {said}"
 
 
+def settle_command(id: str, session_id: str | None = None) -> str:
+    """What to type about a task, or a call of a session, whose effect nobody knows."""
+    return f"outlast settle {id} VERDICT" + ("" if session_id is None else f" --session {session_id}")
+
+
 def _value(value: Any) -> str:
     return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

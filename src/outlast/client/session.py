@@ -15,7 +15,7 @@ from outlast.paging import Page
 from outlast.wire.attachment import Attachment, Context
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, ContextBody, FileBody, InputAnswer, MessageBody, StoredMessage
-from outlast.wire.session import SessionAnswer
+from outlast.wire.session import InterruptedCall, SessionAnswer
 from outlast.wire.task import TaskAnswer
 from outlast.wire.turn import TurnAnswer
 
@@ -51,6 +51,11 @@ class Session:
     @property
     def state(self) -> Literal["idle", "queued", "running", "held"]:
         return self.seen.state
+
+    @property
+    def interrupted_calls(self) -> Sequence[InterruptedCall]:
+        """The calls whose effect nobody knows and nobody has settled. See `settle_call`."""
+        return self.seen.interrupted_calls
 
     @property
     def no_worker_for(self) -> str | None:

@@ -13,7 +13,7 @@ from outlast.sessions import history
 from outlast.sessions.resume import OpenCallBook
 from outlast.sessions.turn_calls import TurnCalls
 from outlast.sessions.turn_log import TurnLog
-from outlast.store import inputs
+from outlast.store import inputs, interrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,12 @@ class CallLog:
         data = {"call_id": call.tool_call_id, "tool": call.tool_name, "args": call.args}
         await self.log.add_large(EventType.CALL_STARTED, data)
 
-    async def ended(self, part: ToolReturnPart, content: Any = None, *, task_id: TaskId | None = None) -> None:
+    async def ended(
+        self, part: ToolReturnPart, content: Any = None, *, task_id: TaskId | None = None, is_unknown: bool = False
+    ) -> None:
         """The end of a call; wakes whose news its result carries to the model are withdrawn in the same commit.
 
-        With a task it goes on there: it was parked, or cancelled without a word from it.
+        With a task it goes on there: parked, or without a word to its cancel. `is_unknown`: nobody knows its effect.
         """
         data: dict[str, Any] = {
             "call_id": part.tool_call_id,
@@ -44,6 +46,11 @@ class CallLog:
             ),
         }
         await self.log.add_large(EventType.CALL_ENDED, data)
+        if is_unknown:
+            fence, call_id, tool = self.log.fence, part.tool_call_id, part.tool_name
+            self.log.also(
+                lambda unit: interrupted.add(unit, fence.session_id, call_id=call_id, tool=tool, turn_id=fence.turn_id)
+            )
         told = self.calls.told(part.tool_call_id)
         if told and part.outcome == "success":
             session_id = self.log.fence.session_id

@@ -324,7 +324,10 @@ class TurnRun:
 
     async def log_end(self, part: ToolReturnPart, content: Any = None) -> None:
         parked = self.hook.ends.parked.get(part.tool_call_id) if self.hook is not None else None
-        await self.call_log.ended(part, content, task_id=None if parked is None else parked.task_id)
+        may_be_repeated = self.hook is not None and part.tool_call_id in self.hook.repeatable
+        is_unknown = part.outcome == "interrupted" and part.content != outcomes.NOT_RUN and not may_be_repeated
+        task_id = None if parked is None else parked.task_id
+        await self.call_log.ended(part, content, task_id=task_id, is_unknown=is_unknown)
 
     async def _end(self, running: Any) -> Step:
         """End the turn, or go on if something for it arrived: decided under the session's lock."""

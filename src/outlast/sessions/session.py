@@ -1,7 +1,7 @@
 """A session as a program holds it: a handle on what is stored, valid across restarts."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeVar, Unpack
@@ -87,6 +87,11 @@ class Session:
     def no_worker_for(self) -> str | None:
         """The agent, when its turn waits because no living worker has it: it goes on when one is started."""
         return None if self._seen.has_worker else self.agent
+
+    @property
+    def interrupted_calls(self) -> Sequence[Mapping[str, Any]]:
+        """The calls whose effect nobody knows and nobody has settled: call_id, tool, turn_id, at. See `settle_call`."""
+        return self._seen.interrupted_calls
 
     @property
     def is_unread(self) -> bool:

@@ -10,7 +10,7 @@ from outlast.events.types import EventType
 from outlast.ids import SessionId
 from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
-from outlast.store import inputs
+from outlast.store import inputs, interrupted
 from outlast.store.inputs import Input, InputKind
 from outlast.store.tables import events
 from outlast.store.unit import Unit
@@ -48,6 +48,7 @@ def settle(
     key = f"settle:{call_id}"
     if inputs.by_key(unit.connection, session_id, key) is not None:
         raise Conflict("This call was already settled.", call_id=call_id)
+    interrupted.remove(session, call_id)
     text = f"{by} says of the call {call_id} ({tool}), whose effect was unknown: {_SAYS[verdict]}."
     turn.release(unit, session)
     return inbox.notify(

@@ -41,6 +41,8 @@ class SessionRow:
     budget: timedelta | Unset | None
     created_at: datetime
     updated_at: datetime
+    interrupted_calls: Sequence[Mapping[str, Any]] = ()
+    """Those that nobody has settled yet."""
     has_worker: bool = True
     """False: its turn waits, and no living worker has its agent."""
 
@@ -65,6 +67,7 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
         budget=budget_of(row["budget_seconds"]),
         created_at=from_microseconds(row["created_at"]),
         updated_at=from_microseconds(row["updated_at"]),
+        interrupted_calls=from_json(row["interrupted_calls"]),
         has_worker=agents_there is None or row["turn_state"] != _QUEUED or row["agent"] in agents_there,
     )
 
@@ -133,7 +136,7 @@ def insert(
 
 
 def _insert(given: sqlite.Insert | postgresql.Insert) -> Statement:
-    later = ("is_archived", "answered_event", "read_event", "deleted_at")
+    later = ("is_archived", "answered_event", "read_event", "interrupted_calls", "deleted_at")
     columns = [column.name for column in sessions.c if column.name not in later]
     return Statement(given.on_conflict_do_nothing(index_elements=["owner_id", "external_id"]).inline(), columns)
 

@@ -1,7 +1,7 @@
 """Tasks: rows, states as data, and the compare-and-set moves between them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
@@ -75,6 +75,10 @@ class Task:
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    settled: dict[str, Any] | None = None
+    """What a person said of it whose effect nobody knew: verdict, by, note, at."""
+    links: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`retry_of`: the task that it tries again. `retried_as`: the one that tries it again."""
     no_worker_for: str | None = None
     """The agent it waits for, where it was looked for and no living worker has it."""
 
@@ -101,6 +105,11 @@ class Task:
         return self.started_at or self.created_at
 
     @property
+    def shown_state(self) -> str:
+        """For lists: the state, or in its place what a person said of it."""
+        return self.state.value if self.settled is None else f"settled: {self.settled['verdict']}"
+
+    @property
     def is_over(self) -> bool:
         return self.state in ENDED
 
@@ -125,6 +134,8 @@ class Task:
             "attempt": self.attempt,
             "wake": self.wake.value,
             "is_cancel_requested": self.cancel_requested_at is not None,
+            "settled": self.settled,
+            "links": self.links,
             "parked": self.parked,
             "started_at": None if self.started_at is None else self.started_at.isoformat(),
             "ran_seconds": self.ran_seconds,
@@ -149,6 +160,7 @@ class NewTask:
     progress_seconds: float | None = None
     deadline_at: datetime | None = None
     is_cancel_requested: bool = False
+    links: Mapping[str, str] | None = None
     ran_for: timedelta = timedelta()
     """How long the work had been running when it became a task."""
 
@@ -188,6 +200,8 @@ def from_row(row: Row) -> Task:
         created_at=from_microseconds(row["created_at"]),
         started_at=_instant(row["started_at"]),
         ended_at=_instant(row["ended_at"]),
+        settled=_decode(row["settled"]),
+        links=from_json(row["links"]),
     )
 
 
@@ -206,8 +220,8 @@ def encode(value: Any) -> str:
 THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
 """A task of a session that is being deleted is no longer there."""
 _GET = Statement(sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), THERE))
-_UNKNOWN: Mapping[str, Any] = dict.fromkeys(("result", "error", "late_outcome", "ended_at"))
-"""Columns that a task gets when it ends."""
+_UNKNOWN: Mapping[str, Any] = dict.fromkeys(("result", "error", "late_outcome", "ended_at", "settled"))
+"""Columns that a task gets when it ends, or later."""
 _MADE = [column.name for column in tasks.c if column.name not in _UNKNOWN]
 _INSERT = insert_many(tasks, _MADE)
 _OPEN = (tasks.c.session_id == sa.bindparam("session"), tasks.c.ended_at.is_(None))
@@ -236,6 +250,7 @@ def page(
     session_id: SessionId | None = None,
     is_open: bool | None = None,
     state: TaskState | None = None,
+    is_settled: bool | None = None,
     kind: str | None = None,
     before: str | None = None,
     limit: int = 100,
@@ -250,6 +265,8 @@ def page(
         query = query.where(tasks.c.ended_at.is_(None) if is_open else tasks.c.ended_at.is_not(None))
     if state is not None:
         query = query.where(tasks.c.state == state.value)
+    if is_settled is not None:
+        query = query.where(tasks.c.settled.is_not(None) if is_settled else tasks.c.settled.is_(None))
     if kind is not None:
         query = query.where(tasks.c.kind == kind)
     if before is not None:
@@ -307,6 +324,7 @@ def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerI
         "progress": None if new.progress is None else encode(new.progress),
         "artifacts": "[]",
         "metadata": "{}",
+        "links": "{}" if new.links is None else encode(new.links),
         "wake": new.wake.value,
         "group": new.group,
         "may_run_again": new.may_run_again,

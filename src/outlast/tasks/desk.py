@@ -141,6 +141,8 @@ class BackgroundDesk:
         }
         if task.cancel_requested_at is not None and not task.is_over:
             entry["cancel"] = "requested, not confirmed yet: it may still finish"
+        if task.settled is not None:
+            entry["settled"] = task.settled
         if task.error is not None:
             entry["error"] = task.error
         elif task.is_over:

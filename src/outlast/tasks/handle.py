@@ -18,9 +18,11 @@ from outlast.store import agents, outputs, tasks
 from outlast.store.database import Database, persistently
 from outlast.store.outputs import Piece
 from outlast.store.tasks import Task, TaskState
-from outlast.tasks import service
+from outlast.tasks import service, settling
 
 _PAGE = 64 * 1024
+_SETTLED = "settled"
+"""In place of a state: of those of which a person said what became of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,10 @@ class Tasks:
         before: TaskId | str | None = None,
         limit: int = 100,
     ) -> Sequence[Task]:
-        """Newest first, a page at a time; `before` is the id of the last one seen."""
+        """Newest first, a page at a time; `before` is the id of the last one seen.
+
+        Those that were settled are found by `state="settled"`, and not by the state that they ended in.
+        """
         found = await self.page(
             session_id=session_id, is_open=is_open, state=state, kind=kind, before=before, limit=limit
         )
@@ -59,8 +64,9 @@ class Tasks:
         limit: int = 100,
     ) -> Page[Task]:
         """The same with the cursor for the next page: give it as `before`."""
-        if state is not None and state not in TaskState._value2member_map_:
-            raise InvalidInput(f"{state!r} is not a state of a task: use one of {[each.value for each in TaskState]}.")
+        states = [*(each.value for each in TaskState), _SETTLED]
+        if state is not None and state not in states:
+            raise InvalidInput(f"{state!r} is not a state of a task: use one of {states}.")
         most = paging.clamp(limit)
 
         def read(connection: sa.Connection) -> Sequence[Task]:
@@ -69,7 +75,8 @@ class Tasks:
                 owner_id=self.owner_id,
                 session_id=None if session_id is None else SessionId(session_id),
                 is_open=is_open,
-                state=None if state is None else TaskState(state),
+                state=None if state in (None, _SETTLED) else TaskState(state),
+                is_settled=None if state is None else state == _SETTLED,
                 kind=kind,
                 before=before,
                 limit=most + 1,
@@ -144,12 +151,15 @@ class Tasks:
         return is_over, await self.output(task_id, offset=offset)
 
     async def settle(self, task_id: TaskId | str, verdict: Verdict | str, *, by: str, note: str = "") -> Task:
-        """Say what became of a task that may or may not have taken effect; the model is told who said so."""
+        """Say what became of a task that may or may not have taken effect; the model is told who said so.
+
+        Its state stands, and `settled` is shown in its place. `try_again` runs it as a new task: `links["retried_as"]`.
+        """
         if verdict not in list_of_verdicts():
             raise InvalidInput(f"{verdict!r} is not a verdict: use {', '.join(list_of_verdicts())}.")
         return await self.database.transaction(
-            lambda unit: service.settle(
-                unit, TaskId(task_id), str(verdict), by=by, note=note, owner_id=self.owner_id, limits=self.limits
+            lambda unit: settling.settle(
+                unit, TaskId(task_id), Verdict(verdict), by=by, note=note, owner_id=self.owner_id, limits=self.limits
             ),
             name="settle_task",
         )

@@ -94,7 +94,8 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     assert task.tool is not None
     session_id, call_id = task.session_id, task.call_id
     offset = 0
-    if task.attempt > 1:
+    is_again = task.attempt > 1 or "retry_of" in task.links
+    if is_again:
         offset = await persistently(
             lambda: shop.home.database.read(
                 lambda connection: outputs.total(connection, session_id, call_id), is_single=True
@@ -111,7 +112,8 @@ async def _running(shop: CallShop, task: Task) -> RunningCall:
     )
     bind_channel(channel, shop, task.id, attempt=task.attempt)
     if offset:
-        channel.output(f"\n[attempt {task.attempt}: the call runs again from its start]\n")
+        which = f"attempt {task.attempt}" if task.attempt > 1 else "tried again"
+        channel.output(f"\n[{which}: the call runs again from its start]\n")
     args, secrets = task.spec.get("args"), shop.home.secrets
     return RunningCall(
         session_id,

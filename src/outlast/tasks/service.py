@@ -1,4 +1,4 @@
-"""The moves of one task as transactions: parked, ended, cancelled, orphaned, given back, settled. `groups` has many.
+"""The moves of one task as transactions: parked, ended, cancelled, orphaned, given back. `groups` has many.
 
 State change, event and wake commit together: every end is told once.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from outlast.errors import Conflict, NotFound
+from outlast.errors import NotFound
 from outlast.events.event import Draft
 from outlast.events.signals import task_topic
 from outlast.events.types import EventType
@@ -96,7 +96,7 @@ def _end(
 
 def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str, limits: Limits) -> Task:
     """Ask a task to cancel. One that has not begun is cancelled here; one that is over stays what it is."""
-    task = _owned(unit, task_id, owner_id)
+    task = owned(unit, task_id, owner_id)
     if task.is_over:
         return task
     if task.cancel_requested_at is not None:
@@ -104,7 +104,7 @@ def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str, limits: Limits
         return task
     if task.state is not TaskState.RUNNING:
         _end(unit, task, TaskState.CANCELED, limits=limits)
-        return _again(unit, task_id)
+        return again(unit, task_id)
     tasks.set_values(unit, task_id, cancel_requested_at=unit.now_us)
     task = replace(task, cancel_requested_at=unit.now)
     tell(unit, EventType.TASK_CHANGED, task)
@@ -117,7 +117,7 @@ def change(unit: Unit, task_id: TaskId, *, attempt: int, **values: Any) -> Dispo
     if task is None or not task.is_run_by(attempt):
         return Disposition.STALE_ATTEMPT
     tasks.set_values(unit, task_id, **values)
-    tell(unit, EventType.TASK_CHANGED, _again(unit, task_id))
+    tell(unit, EventType.TASK_CHANGED, again(unit, task_id))
     return Disposition.MOVED
 
 
@@ -150,7 +150,7 @@ def _requeue(unit: Unit, task: Task, *, attempt: int) -> None:
     # What has not begun has no start; what runs again keeps its first one.
     values = {"worker_id": None, "attempt": attempt, **({} if attempt else {"started_at": None})}
     if tasks.move(unit, task, TaskState.QUEUED, **values) is Disposition.MOVED:
-        tell(unit, EventType.TASK_CHANGED, _again(unit, task.id))
+        tell(unit, EventType.TASK_CHANGED, again(unit, task.id))
         unit.submit(work_of(task, behind=behind))
 
 
@@ -165,23 +165,6 @@ def expire(unit: Unit, task_id: TaskId, *, limits: Limits) -> None:
     if task is None or task.state is not TaskState.QUEUED or task.deadline_at is None or task.deadline_at > unit.now:
         return
     _end(unit, task, TaskState.FAILED, error=TIMED_OUT, limits=limits)
-
-
-def settle(unit: Unit, task_id: TaskId, verdict: str, *, by: str, note: str, owner_id: str, limits: Limits) -> Task:
-    """A person says what became of a task whose effect nobody knows; the model is told who said so."""
-    task = _owned(unit, task_id, owner_id)
-    if task.error is None or task.error["kind"] not in ("interrupted", "abandoned", "crash_loop"):
-        raise Conflict(f"The task is {task.state.value}: there is nothing to settle.")
-    if "settled" in task.metadata:
-        raise Conflict(f"The task was already settled by {task.metadata['settled']['by']}.")
-    metadata = {**task.metadata, "settled": {"verdict": verdict, "by": by, "note": note}}
-    tasks.set_values(unit, task_id, metadata=tasks.encode(metadata))
-    tell(unit, EventType.TASK_CHANGED, _again(unit, task_id))
-    inputs.withdraw_wakes(unit, task.session_id, [task_id])
-    turn.release(unit, unit.lock(task.session_id))
-    text = f"{by} says of task {task_id} ({task.title}), whose effect was unknown: {verdict}. {note}".strip()
-    inbox.notify(unit, task.session_id, InputKind.SETTLEMENT, text, limits=limits)
-    return _again(unit, task_id)
 
 
 def work_of(task: Task, *, behind: int = 0) -> Work:
@@ -235,14 +218,14 @@ def _locked(unit: Unit, task_id: TaskId) -> Task | None:
     return found if unit.is_serial else tasks.get(unit.connection, task_id)
 
 
-def _owned(unit: Unit, task_id: TaskId, owner_id: str) -> Task:
+def owned(unit: Unit, task_id: TaskId, owner_id: str) -> Task:
     task = _locked(unit, task_id)
     if task is None or task.owner_id != owner_id:
         raise NotFound("There is no such task.", id=task_id)
     return task
 
 
-def _again(unit: Unit, task_id: TaskId) -> Task:
+def again(unit: Unit, task_id: TaskId) -> Task:
     task = tasks.get(unit.connection, task_id)
     assert task is not None
     return task

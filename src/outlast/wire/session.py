@@ -40,6 +40,13 @@ class ForkBody(Body):
     title: str | None = Field(default=None, min_length=1, max_length=1_000)
 
 
+class InterruptedCall(Answer):
+    call_id: str
+    tool: str
+    turn_id: str
+    at: datetime
+
+
 class SessionAnswer(Answer):
     """A conversation that outlives processes."""
 
@@ -54,6 +61,7 @@ class SessionAnswer(Answer):
                     "state": "idle",
                     "no_worker_for": None,
                     "turn_id": None,
+                    "interrupted_calls": [],
                     "is_archived": False,
                     "is_unread": False,
                     "external_id": None,
@@ -75,6 +83,10 @@ class SessionAnswer(Answer):
         description="The agent, when a turn waits because no living worker has it: start one that does."
     )
     turn_id: str | None
+    interrupted_calls: list[InterruptedCall] = Field(
+        default_factory=list[InterruptedCall],
+        description="Calls whose effect nobody knows, until somebody settles them.",
+    )
     is_archived: bool
     is_unread: bool
     external_id: str | None

@@ -8,6 +8,13 @@ from pydantic import Field, JsonValue
 from outlast.wire.forms import Answer, Body
 
 
+class Settled(Answer):
+    verdict: Literal["worked", "failed", "try_again"]
+    by: str
+    at: datetime | None = Field(description="When it was said; null if that was before this was kept.")
+    note: str = ""
+
+
 class TaskAnswer(Answer):
     """Durable background work. `result` may be a view of something larger: see `output`."""
 
@@ -38,6 +45,14 @@ class TaskAnswer(Answer):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    settled: Settled | None = Field(
+        default=None, description="What a person said of a task whose effect nobody knew; lists show it for the state."
+    )
+    links: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="`retry_of`: the task that it tries again; `retried_as`: the one that tries it again.",
+    )
+    may_run_again: bool = Field(default=False, description="Its tool is read-only or idempotent.")
     ran_seconds: float | None = Field(
         default=None, description="How long it ran, once it is over: from the start of its call to its end."
     )
@@ -52,6 +67,16 @@ class TaskAnswer(Answer):
         own = {name: getattr(thing, name) for name in cls.model_fields if hasattr(thing, name)}
         is_cancel_requested = thing.cancel_requested_at is not None
         return cls.model_validate({**own, "args": thing.spec.get("args"), "is_cancel_requested": is_cancel_requested})
+
+    @property
+    def shown_state(self) -> str:
+        """For lists: the state, or in its place what a person said of it."""
+        return self.state if self.settled is None else f"settled: {self.settled.verdict}"
+
+    @property
+    def has_worked(self) -> bool:
+        """By its own end, or by the word of a person."""
+        return self.state == "succeeded" if self.settled is None else self.settled.verdict == "worked"
 
     @property
     def since(self) -> datetime:

@@ -24,20 +24,22 @@ from outlast.api.wiring import (
     while_there,
 )
 from outlast.store.database import persistently
-from outlast.store.tasks import TaskState
 from outlast.tasks.handle import Tasks
 from outlast.wire.forms import ListOf
 from outlast.wire.task import CancelBody, PieceAnswer, TaskAnswer
 from outlast.wire.turn import SettleBody
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
-State = Literal["open", "queued", "running", "succeeded", "failed", "canceled"]
+State = Literal["open", "queued", "running", "succeeded", "failed", "canceled", "settled"]
 
 
 @router.get("")
 async def list_tasks(
     tasks: OwnTasks,
-    state: Annotated[State | None, Query(description="`open`: not ended yet.")] = None,
+    state: Annotated[
+        State | None,
+        Query(description="`open`: not ended yet. `settled`: in place of the state that a settled task ended in."),
+    ] = None,
     kind: Annotated[str | None, Query(max_length=100)] = None,
     session: Annotated[str | None, Query(max_length=100, description="Of this session only.")] = None,
     limit: Limit = 50,
@@ -47,7 +49,7 @@ async def list_tasks(
     page = await tasks.page(
         session_id=session,
         is_open=True if state == "open" else None,
-        state=None if state in (None, "open") else TaskState(state),
+        state=None if state == "open" else state,
         kind=kind,
         before=cursor,
         limit=limit,
