@@ -29,7 +29,7 @@ from outlast.store import opening
 from outlast.store.files import FileStore
 from outlast.tasks.parked import ParkedCalls
 from outlast.testing import ScriptedModel, calls, texts_seen, tool_returns
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import Secrets
 
 ID = "M1"
 _ROUNDS = 150

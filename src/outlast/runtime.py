@@ -50,7 +50,7 @@ from outlast.store.pauses import Pause
 from outlast.tasks.desk import BackgroundDesk
 from outlast.tasks.handle import Tasks
 from outlast.tasks.parked import ParkedCalls
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import Secrets
 
 if TYPE_CHECKING:
     from outlast.engines.distributed import AcceptingEngine
@@ -98,6 +98,9 @@ class Outlast(Generic[DepsT, OutputT]):
         self._clock = clock or SystemClock()
         self._stack: AsyncExitStack | None = None
         self._services: Services | None = None
+        self.secrets = Secrets()
+        """Values that are masked wherever something is stored or shown: `secrets.add(value)`, as tools do with
+        `outlast.secret(value)`."""
         self._host: AgentHost | None = None
         self._listeners: list[Listener] = []
         self._check_place: Callable[[], Awaitable[None]] = _nowhere_to_look
@@ -123,7 +126,7 @@ class Outlast(Generic[DepsT, OutputT]):
 
     def tasks_of(self, owner_id: str) -> Tasks:
         services = self._open()
-        return Tasks(services.database, services.signals, services.limits, OwnerId(owner_id))
+        return Tasks(services.database, services.signals, services.limits, OwnerId(owner_id), services.shown)
 
     def events_of(
         self,
@@ -336,7 +339,7 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)
         self._host = host = AgentHost(self._agent, self._deps, self._models, call_deadline=settings.call_deadline)
         stack.push_async_callback(host.close)
-        secrets, worker_id, viewer = Secrets(), ids.worker_id(), Viewer(files)
+        secrets, worker_id, viewer = self.secrets, ids.worker_id(), Viewer(files)
         parked = ParkedCalls(database, signals, viewer, limits=self._limits(), abandon_after=settings.abandon_after)
         desk = BackgroundDesk(database, files, signals, self._clock, limits=self._limits())
         return Workshop(

@@ -16,7 +16,7 @@ from outlast.store.files import FileStore
 from outlast.store.inputs import Input
 from outlast.store.turns import TurnState
 from outlast.store.unit import Unit
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import Secrets
 
 
 class Runner:

@@ -14,7 +14,7 @@ import pytest
 
 import outlast
 from outlast.tools.escape import OWN_TAGS, escape
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import Secrets
 
 ONCE = 2_000
 TIMES = 8

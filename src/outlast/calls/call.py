@@ -14,7 +14,7 @@ from outlast.calls.threads import SharedThreads
 from outlast.clock import monotonic
 from outlast.errors import AttemptLost
 from outlast.ids import SessionId, TaskId, TurnId
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import Secrets
 
 
 class Channel(Protocol):
@@ -84,7 +84,9 @@ def idempotency_key() -> str | None:
 
 
 def secret(value: str) -> str:
-    """Register a value to be masked in events, output and logs, and give it back. Does nothing outside Outlast."""
+    """Register a value, to be starred out wherever something is stored, shown, logged or sent to the model from now on,
+    and give it back. Values of fewer than 6 characters are not taken. Does nothing outside Outlast.
+    """
     call = current_call.get()
     if call is not None:
         call.secrets.add(value)

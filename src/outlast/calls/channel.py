@@ -19,7 +19,7 @@ from outlast.store.database import Database, persistently
 from outlast.store.files import FileStore, key_of
 from outlast.store.outputs import HEAD, TAIL, Chunk
 from outlast.store.unit import Unit
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import MaskedStream, Secrets
 
 log = structlog.get_logger("outlast.calls")
 
@@ -107,6 +107,8 @@ class CallChannel:
         self._attempt = attempt
         self._loop = asyncio.get_running_loop()
         self._buffer = OutputBuffer(offset)
+        self._speaking = threading.Lock()
+        self._masked = MaskedStream(home.secrets)
         self._is_closed = False
         self._is_resting = False
         self._flushing: asyncio.Task[None] | None = None
@@ -126,14 +128,15 @@ class CallChannel:
         if not text or self._is_closed:
             return
         self.is_used = True
-        self._buffer.add(self._home.secrets.mask(_storable(text)), self._attempt)
+        with self._speaking:
+            self._buffer.add(self._masked.feed(_storable(text)), self._attempt)
         if self._flushing is None:
             self._loop.call_soon_threadsafe(self._begin_flush)
 
     def artifact(self, name: str, data: bytes, media_type: str) -> str:
         self.is_used = True
         key = key_of(self._session_id, data)
-        entry = {"id": key, "name": name, "media_type": media_type, "bytes": len(data)}
+        entry = {"id": key, "name": self._home.secrets.mask(name), "media_type": media_type, "bytes": len(data)}
         self._loop.call_soon_threadsafe(self._put, entry, bytes(data))
         return key
 
@@ -143,6 +146,8 @@ class CallChannel:
             return
         await asyncio.sleep(0)  # what it said last is still on its way into this loop
         self._is_closed = True
+        with self._speaking:
+            self._buffer.add(self._masked.close(), self._attempt)
         if self._progress_timer is not None:
             self._progress_timer.cancel()
             self._progress_timer = None

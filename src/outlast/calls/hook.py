@@ -12,6 +12,7 @@ from pydantic_ai import RunContext, ToolDefinition, ToolReturn
 from pydantic_ai.capabilities import CapabilityOrdering
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.toolsets import AbstractToolset
@@ -44,6 +45,10 @@ class OpenCalls(Protocol):
 
     def is_answered(self, call_id: str) -> bool:
         """Its end stands in the log."""
+        ...
+
+    def is_masked(self, call_id: str) -> bool:
+        """What is known of its arguments is not what they were."""
         ...
 
     def was_in_flight(self, call_id: str) -> bool:
@@ -89,6 +94,7 @@ class CallHook(RunTasks):
     control: AbstractToolset[Any]
     control_names: frozenset[str]
     instructions: str | None
+    conceal: Callable[[ModelRequestContext], ModelRequestContext] | None = None
     keeper: ToolsetKeeper = field(default_factory=ToolsetKeeper)
     ends: CallEnds = field(default_factory=CallEnds)
     repeatable: set[str] = field(default_factory=set[str])
@@ -103,11 +109,17 @@ class CallHook(RunTasks):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return WithControlTools(self.keeper.around(toolset), self.control)
 
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """The model sees no value that is registered, also where it stood in history before it was."""
+        return request_context if self.conceal is None else self.conceal(request_context)
+
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
         call_id, hints = call.tool_call_id, hints_of(tool_def.metadata)
-        if self.open_calls.is_answered(call_id):
+        if self.open_calls.is_answered(call_id) or self.open_calls.is_masked(call_id):
             return PUT_BACK
         is_control = call.tool_name in self.control_names
         if hints.may_run_again or is_control:

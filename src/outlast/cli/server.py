@@ -142,7 +142,7 @@ def run(
     if advice is None:
         command = typed()
         advice = (f"  try: {command} send 'hello' --wait · {command} ps · Ctrl-C stops it, and nothing is lost",)
-    logs.configure(level=outlast.settings.log_level)
+    logs.configure(level=outlast.settings.log_level, mask=outlast.secrets.mask)
     if host not in _LOCAL:
         console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")
     listening = _listen(host, port, console)

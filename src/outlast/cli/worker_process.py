@@ -32,7 +32,7 @@ def run(app: str, *, database: str | None, metrics: tuple[str, int] | None, leav
         console.print(message, style="red", markup=False)
         raise typer.Exit(2)
     outlast.settings = outlast.settings.model_copy(update={"run_work": True})
-    logs.configure(level=outlast.settings.log_level)
+    logs.configure(level=outlast.settings.log_level, mask=outlast.secrets.mask)
     numbers = WorkMetrics()
     outlast.listen(numbers.seen)
     try:

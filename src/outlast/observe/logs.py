@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, TextIO, cast
 
 import structlog
@@ -13,8 +13,17 @@ from outlast.tools.redact import error_chain, redact
 _OWN = ("event", "level", "timestamp", "logger", "exception", "chain")
 
 
-def configure(*, is_json: bool | None = None, level: str = "info", stream: TextIO = sys.stderr) -> None:
-    """Set up the process's logs: JSON for machines, or coloured lines when a person looks on."""
+def configure(
+    *,
+    is_json: bool | None = None,
+    level: str = "info",
+    stream: TextIO = sys.stderr,
+    mask: Callable[[Any], Any] = lambda value: value,
+) -> None:
+    """Set up the process's logs: JSON for machines, or coloured lines when a person looks on.
+
+    `mask` gives a line without what must not be read in it.
+    """
     for_machines = not stream.isatty() if is_json is None else is_json
     renderer: Any = structlog.processors.JSONRenderer() if for_machines else _for_people()
     structlog.configure(
@@ -24,6 +33,7 @@ def configure(*, is_json: bool | None = None, level: str = "info", stream: TextI
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             add_trace,
             redacted,
+            lambda _, __, line: mask(line),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),

@@ -15,7 +15,7 @@ from outlast.sessions import creation, delete, export, profile, reading
 from outlast.sessions.attachments import check_characters
 from outlast.sessions.creation import Key, NewSession
 from outlast.sessions.fork import copied_results, messages_up_to
-from outlast.sessions.history import closed, encode
+from outlast.sessions.history import closed, encode, masked
 from outlast.sessions.profile import Profile
 from outlast.sessions.sending import SendOptions, send
 from outlast.sessions.services import Services
@@ -56,6 +56,7 @@ class Sessions:
         name = agent or self._agents[0]
         if name not in self._agents:
             raise InvalidInput(f"There is no agent {name!r} here: use one of {sorted(self._agents)}.")
+        title, metadata = self._services.secrets.mask(title), self._services.secrets.mask(metadata)
         profile.check(Profile(title, metadata or {}, model), models=self._services.models)
         if external_id is not None:
             profile.check_name(external_id, "external id")
@@ -181,7 +182,8 @@ class Sessions:
     ) -> Session:
         session_id = ids.session_id()
         try:
-            bodies = [(each.kind, await encode(self._services.files, session_id, each)) for each in said]
+            clean = [masked(each, self._services.secrets) for each in said]
+            bodies = [(each.kind, await encode(self._services.files, session_id, each)) for each in clean]
             results = [] if source is None else await copied_results(self._services, source, session_id, said)
 
             def make(unit: Unit) -> SessionId:

@@ -18,7 +18,8 @@ from pydantic_ai.exceptions import (
 )
 
 from outlast.ids import TurnId, reference_id
-from outlast.tools.redact import Secrets, error_chain, redact
+from outlast.tools.redact import error_chain, redact
+from outlast.tools.secrets import Secrets
 
 log = structlog.get_logger("outlast.turns")
 
@@ -80,16 +81,16 @@ def describe(exc: BaseException, turn_id: TurnId, secrets: Secrets) -> Failure:
     """Any exception that ended a turn, as a failure; its whole chain goes to the log."""
     if isinstance(exc, Failure):
         return exc
-    reference = reference_id()
+    reference, said = reference_id(), secrets.mask(redact(str(exc)))
     log.error("turn failed", turn_id=turn_id, reference=reference, chain=secrets.mask(error_chain(exc)))
     if is_too_long(exc):
         return Failure("context_too_long", "The conversation no longer fits the model's window.", True, reference)
     if isinstance(exc, ModelAPIError):
-        return Failure("model_error", f"The model's provider failed: {redact(str(exc))}", True, reference)
+        return Failure("model_error", f"The model's provider failed: {said}", True, reference)
     if isinstance(exc, UnexpectedModelBehavior):
-        return Failure("model_misbehaved", f"The model's answer was not usable: {redact(str(exc))}", True, reference)
+        return Failure("model_misbehaved", f"The model's answer was not usable: {said}", True, reference)
     if isinstance(exc, UserError | AgentRunError):
-        return Failure("agent_error", f"The agent could not run: {redact(str(exc))}", True, reference)
+        return Failure("agent_error", f"The agent could not run: {said}", True, reference)
     return Failure(
         "internal_error", f"The turn failed with an internal error (reference {reference}).", True, reference
     )

@@ -25,6 +25,7 @@ from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.store.spill import Room, pack, unpack, unpack_within
 from outlast.tools.outcomes import interrupted
+from outlast.tools.secrets import Secrets
 
 
 @cache
@@ -39,6 +40,7 @@ def _part_type() -> TypeAdapter[ToolReturnPart]:
 
 
 _PAGE = 200
+_MASKED = "outlast_masked_calls"
 _SHOWN = 1024 * 1024
 _MAYBE_TOO_DEEP = 150
 """JSON with fewer brackets is read back whatever its form; with more, one must try."""
@@ -80,6 +82,28 @@ async def encode(files: FileStore, session_id: SessionId, message: ModelMessage)
     if body.count(b"{") + body.count(b"[") > _MAYBE_TOO_DEEP:
         from_json(body)
     return await pack(files, session_id, body)
+
+
+def masked(message: ModelMessage, secrets: Secrets) -> ModelMessage:
+    """Without registered values: the same message where it has none."""
+    if secrets.is_empty:
+        return message
+    plain = message_type().dump_python(message, mode="json")
+    clean = secrets.mask(plain)
+    if clean is plain:
+        return message
+    result = message_type().validate_python(clean)
+    if isinstance(message, ModelResponse) and isinstance(result, ModelResponse):
+        pairs = zip(calls_of(message), calls_of(result), strict=True)
+        changed = [call.tool_call_id for call, stored in pairs if call.args != stored.args]
+        result.metadata = {**(result.metadata or {}), _MASKED: changed} if changed else result.metadata
+    return result
+
+
+def masked_calls(messages: Sequence[ModelMessage]) -> set[str]:
+    """Calls of the last response whose arguments were masked when they were stored: they cannot be run again."""
+    last = next((each for each in reversed(messages) if isinstance(each, ModelResponse)), None)
+    return set() if last is None else set((last.metadata or {}).get(_MASKED, ()))
 
 
 def encode_small(message: ModelMessage) -> str:

@@ -36,6 +36,7 @@ from outlast.events.types import EventType
 from outlast.sessions import delivery, failure, history, prompt, turn
 from outlast.sessions.boundary import HandOver, Step, StopAsked
 from outlast.sessions.call_log import CallLog
+from outlast.sessions.concealed import Concealed
 from outlast.sessions.due import due_at_boundary, due_at_start
 from outlast.sessions.host import AgentHost
 from outlast.sessions.model_hook import ModelHook, around_requests
@@ -162,6 +163,7 @@ class TurnRun:
             control=self.control,
             control_names=NAMES,
             instructions=self.instructions,
+            conceal=Concealed(self.log.secrets),
         )
 
     async def _nodes(self, running: Any, user_prompt: str | None, *, is_replay: bool) -> Step:
@@ -220,7 +222,8 @@ class TurnRun:
             await self.log.flush()
         else:
             self.log.written += [ModelRequest(parts=[each]) for each in prompts]
-        node.request.parts = [*own, *prompts]
+        request = history.masked(ModelRequest(parts=[*own, *prompts]), self.log.secrets)
+        node.request.parts = list(request.parts)
         self.take_written()
         self.calls.relax()
         self.book = OpenCallBook()
@@ -318,9 +321,14 @@ class TurnRun:
             return
         if self.hook is not None and call_id in self.hook.ends.transient:
             mark_transient(part)
-        part, content = harmless(part), harmless_content(content)
+        part, content = self.clean(harmless(part)), self.log.secrets.mask(harmless_content(content))
         await self.log_end(part, content)
         self.book.recorded[call_id] = Recorded(part, content)
+
+    def clean(self, part: ToolReturnPart) -> ToolReturnPart:
+        """Without registered values."""
+        (same,) = history.masked(ModelRequest(parts=[part]), self.log.secrets).parts
+        return same if isinstance(same, ToolReturnPart) else part
 
     async def log_end(self, part: ToolReturnPart, content: Any = None) -> None:
         parked = self.hook.ends.parked.get(part.tool_call_id) if self.hook is not None else None

@@ -21,6 +21,7 @@ from pydantic_core import to_json
 
 from outlast.events.types import EventType
 from outlast.sessions.turn_log import TurnLog
+from outlast.tools.secrets import MaskedStream
 
 
 @dataclass(slots=True)
@@ -32,6 +33,8 @@ class ResponseLog:
     lengths: dict[int, int] = field(default_factory=dict[int, int])
     open_parts: dict[int, str] = field(default_factory=dict[int, str])
     texts: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    """What arrived; of that, `lengths` were told."""
+    masked: dict[int, MaskedStream] = field(default_factory=dict[int, MaskedStream])
 
     def take(self, event: AgentStreamEvent) -> None:
         if isinstance(event, PartStartEvent):
@@ -42,8 +45,9 @@ class ResponseLog:
             self.end(event.index)
 
     def end(self, index: int) -> None:
-        part = self.open_parts.pop(index, None)
-        if part is not None:
+        if index in self.open_parts:
+            self._tell(index, self.masked[index].close())
+            part = self.open_parts.pop(index)
             self.log.add(EventType.PART_ENDED, {"part": part, "length": self.lengths[index]})
 
     def end_all(self) -> None:
@@ -61,7 +65,7 @@ class ResponseLog:
     def _as_told(self, index: int, part: ModelResponsePart) -> ModelResponsePart:
         if index not in self.texts or not isinstance(part, TextPart | ThinkingPart):
             return part
-        told = "".join(self.texts[index])
+        told = "".join(self.texts[index])[: self.lengths[index]]
         if part.content == told or not part.content.startswith(told):
             return part
         return replace(part, content=told) if isinstance(part, TextPart) else ThinkingPart(told)
@@ -74,6 +78,7 @@ class ResponseLog:
         self.open_parts[index] = f"{self.name}.{index}"
         self.lengths[index] = 0
         self.texts[index] = []
+        self.masked[index] = MaskedStream(self.log.secrets)
         data: dict[str, Any] = {"part": self.open_parts[index], "kind": _kind(part)}
         if isinstance(part, ToolCallPart):
             data |= {"call_id": part.tool_call_id, "tool": part.tool_name}
@@ -82,9 +87,13 @@ class ResponseLog:
 
     def _grow(self, index: int, text: str) -> None:
         if text and index in self.open_parts:
+            self.texts[index].append(text)
+            self._tell(index, self.masked[index].feed(text))
+
+    def _tell(self, index: int, text: str) -> None:
+        if text:
             self.log.add_delta(self.open_parts[index], self.lengths[index], text)
             self.lengths[index] += len(text)
-            self.texts[index].append(text)
 
 
 def _kind(part: ModelResponsePart) -> str:

@@ -56,11 +56,16 @@ class OpenCallBook:
     started: set[str] = field(default_factory=set[str])
     decided: set[str] = field(default_factory=set[str])
     """The calls whose end was known when the attempt began."""
+    masked: set[str] = field(default_factory=set[str])
+    """Those whose stored arguments are not the ones that were asked for: a secret in them was starred out."""
     untold: dict[str, TaskId] = field(default_factory=dict[str, TaskId])
     """Calls that became tasks, while their worker died before the log told that they had ended as calls."""
 
     def is_answered(self, call_id: str) -> bool:
         return call_id in self.recorded
+
+    def is_masked(self, call_id: str) -> bool:
+        return call_id in self.masked
 
     def was_in_flight(self, call_id: str) -> bool:
         return call_id in self.in_flight and call_id not in self.recorded
@@ -82,6 +87,7 @@ class OpenCallBook:
 def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked: Iterable[Task]) -> OpenCallBook:
     """From history, the call events that came after its last response (unpacked), and what became a task."""
     book = OpenCallBook(in_flight={call.tool_call_id: call for call in history.open_calls(messages)})
+    book.masked = history.masked_calls(messages) & book.in_flight.keys()
     for task in parked:
         if task.call_id in book.in_flight and task.tool is not None:
             budget = task.spec.get("budget_seconds", 0)

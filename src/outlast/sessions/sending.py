@@ -49,7 +49,8 @@ async def send(
     if files:
         # They are kept before the message is: only for a session that is there, and the caller's own.
         await services.database.read(partial(reading.there, session_id=session_id, owner_id=owner_id), is_single=True)
-    body = await body_of(services.files, session_id, context=context, files=files, model=model)
+    text = services.secrets.mask(text)
+    body = services.secrets.mask(await body_of(services.files, session_id, context=context, files=files, model=model))
     if carrier := trace.carrier():
         body[trace.KEY] = carrier
 

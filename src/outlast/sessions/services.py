@@ -12,7 +12,7 @@ from outlast.sessions.output import StoredOutput
 from outlast.sessions.shown import Shown
 from outlast.store.database import Database
 from outlast.store.files import FileStore
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import Secrets
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,11 @@ class Session:
 
     @property
     def title(self) -> str | None:
-        return self._seen.title
+        return self._services.shown.value(self._seen.title)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        return self._seen.metadata
+        return self._services.shown.value(self._seen.metadata)
 
     @property
     def model(self) -> str | None:
@@ -122,7 +122,8 @@ class Session:
         model: str | Unset | None = UNSET,
     ) -> "Session":
         """Set what is given, all or nothing; `metadata` is replaced as a whole. `read_to` only ever moves on."""
-        new = Profile(title, metadata, model, is_archived, read_to)
+        shown = self._services.shown.value
+        new = Profile(shown(title), shown(metadata), model, is_archived, read_to)
         profile.check(new, models=self._services.models)
         await self._database.transaction(
             lambda unit: profile.change(unit, self.id, new, owner_id=self.owner_id), name="update"
@@ -199,7 +200,8 @@ class Session:
     async def history(self) -> list[ModelMessage]:
         """What the model sees of the conversation so far, as pydantic-ai has it."""
         await self._row()
-        return [each.message for each in await history.load(self._database, self._services.files, self.id)]
+        found = await history.load(self._database, self._services.files, self.id)
+        return [history.masked(each.message, self._services.secrets) for each in found]
 
     async def messages(self, *, after: int | str = 0, limit: int = 100) -> Page[StoredMessage]:
         """The stored messages after a position, in order, as JSON; `next` is the position to go on after."""
@@ -273,15 +275,16 @@ class Session:
     async def inbox(self) -> list[Input]:
         """The messages that wait, in the order in which they were accepted."""
         waiting = await self._read(lambda connection: inputs.waiting(connection, self.id))
-        return [each for each in waiting if each.kind is InputKind.MESSAGE]
+        return [self._services.shown.input(each) for each in waiting if each.kind is InputKind.MESSAGE]
 
     async def input(self, input_id: InputId | str) -> Input:
         found = await self._read(lambda connection: inputs.get(connection, self.id, InputId(input_id)))
         if found is None:
             raise NotFound("There is no such input.", id=input_id)
-        return found
+        return self._services.shown.input(found)
 
     async def edit_input(self, input_id: InputId | str, text: str) -> Input:
+        text = self._services.shown.value(text)
         return await self._database.transaction(
             lambda unit: inbox.edit(
                 unit, self.id, InputId(input_id), text, owner_id=self.owner_id, limits=self._services.limits
@@ -295,7 +298,8 @@ class Session:
         )
 
     async def tasks(self) -> list[Task]:
-        return await self._read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))
+        found = await self._read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))
+        return [self._services.shown.task(each) for each in found]
 
     async def is_held(self) -> bool:
         return (await self._row()).is_held

@@ -53,7 +53,7 @@ async def settle(run: TurnRun) -> dict[TaskId, Unconfirmed]:
             part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
             await run.call_log.ended(part, task_id=task_id)
         else:
-            part = harmless(_answer(run, ends, call))
+            part = run.clean(harmless(_answer(run, ends, call)))
             await run.log_end(part)
         answers.append(part)
     if answers:
@@ -72,7 +72,7 @@ async def log_known_ends(run: TurnRun) -> None:
     known = {*ends.finished, *ends.failed, *ends.parked, *(ends.canceled - repeatable)} - run.book.recorded.keys()
     for call in history.open_calls(run.messages):
         if call.tool_call_id in known:
-            part = harmless(_answer(run, ends, call))
+            part = run.clean(harmless(_answer(run, ends, call)))
             await run.log_end(part)
             run.book.recorded[call.tool_call_id] = Recorded(part)
 
@@ -85,6 +85,10 @@ async def carry_over(run: TurnRun) -> None:
     for call in history.open_calls(run.messages):
         if call.tool_call_id in begun:
             run.book.in_flight[call.tool_call_id] = call
+    run.book.masked = history.masked_calls(run.messages)
+    run.book.in_flight |= {
+        each.tool_call_id: each for each in history.open_calls(run.messages) if each.tool_call_id in run.book.masked
+    }
     run.book.decided |= run.book.recorded.keys()
     run.book.started |= ends.begun
 

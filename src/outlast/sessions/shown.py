@@ -6,9 +6,13 @@ from typing import Any
 
 from outlast.events.event import Event
 from outlast.events.outcome import Usage
-from outlast.tools.redact import Secrets
+from outlast.store.inputs import Input
+from outlast.store.outputs import Piece
+from outlast.store.tasks import Task
+from outlast.tools.secrets import Secrets
 
 _COST = "cost_microdollars"
+_OF_A_TASK = ("title", "spec", "detail", "progress", "result", "error", "late_outcome", "artifacts", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,19 @@ class Shown:
         told: dict[str, Any] = masked.get("provider_details") or {}
         kept = _without(told, lambda name: "cost" in name.lower())
         return masked if kept == told else {**masked, "provider_details": kept or None}
+
+    def input(self, given: Input) -> Input:
+        return (
+            given if self.secrets.is_empty else replace(given, text=self.value(given.text), body=self.value(given.body))
+        )
+
+    def task(self, task: Task) -> Task:
+        if self.secrets.is_empty:
+            return task
+        return replace(task, **{name: self.value(getattr(task, name)) for name in _OF_A_TASK})
+
+    def piece(self, piece: Piece) -> Piece:
+        return replace(piece, text=self.value(piece.text))
 
 
 def _without(fields: dict[str, Any], is_left_out: Callable[[str], bool]) -> dict[str, Any]:

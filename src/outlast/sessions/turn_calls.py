@@ -171,7 +171,7 @@ class TurnCalls:
                 tool=call.tool,
                 spec={
                     "agent": self._agent,
-                    "args": call.args,
+                    "args": call.args if hints.may_run_again else call.secrets.mask(call.args),
                     "budget_seconds": budget.total_seconds(),
                     "parked": facts,
                 },

@@ -24,7 +24,7 @@ from outlast.store.database import Database, decided, persistently
 from outlast.store.files import FileStore
 from outlast.store.spill import pack_object
 from outlast.store.unit import LockedSession, Unit
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import Secrets
 
 T = TypeVar("T")
 log = structlog.get_logger("outlast.turns")
@@ -108,6 +108,7 @@ class TurnLog:
         self, message: ModelMessage, drafts: Callable[[int], list[Draft]] = lambda position: []
     ) -> None:
         """Append a message to history with the next commit, followed by the events that tell of it."""
+        message = history.masked(message, self.secrets)
         body = await persistently(lambda: history.encode(self.files, self.fence.session_id, message))
         self._pending.append(_Message(message, body, drafts))
         self._schedule()

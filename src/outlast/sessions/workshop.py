@@ -14,7 +14,7 @@ from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.turn_calls import CallShop
 from outlast.store.database import Database
 from outlast.store.files import FileStore
-from outlast.tools.redact import Secrets
+from outlast.tools.secrets import Secrets
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
 from outlast.sessions.inbox import Limits
 from outlast.sessions.settlement import Verdict
+from outlast.sessions.shown import Shown
 from outlast.store import agents, outputs, tasks
 from outlast.store.database import Database, persistently
 from outlast.store.outputs import Piece
@@ -33,6 +34,7 @@ class Tasks:
     signals: Signals
     limits: Limits
     owner_id: OwnerId
+    shown: Shown
 
     async def list(
         self,
@@ -84,7 +86,7 @@ class Tasks:
             return _with_waits(connection, found)
 
         found = await self.database.read(read)
-        shown = found[:most]
+        shown = [self.shown.task(each) for each in found[:most]]
         return Page(shown, shown[-1].id if len(found) > most else None)
 
     async def get(self, task_id: TaskId | str) -> Task:
@@ -95,7 +97,7 @@ class Tasks:
             (told,) = _with_waits(connection, [task])
             return told
 
-        return await self.database.glance(read)
+        return self.shown.task(await self.database.glance(read))
 
     async def wait(self, task_id: TaskId | str, *, seconds: float | None = None) -> Task:
         """Wait for the task's end, at most so long; gives it as it is then."""
@@ -127,7 +129,7 @@ class Tasks:
         def read(connection: sa.Connection) -> Piece:
             return outputs.read(connection, task.session_id, call_id, offset=offset, length=length)
 
-        return await self.database.read(read)
+        return self.shown.piece(await self.database.read(read))
 
     async def follow(self, task_id: TaskId | str, *, offset: int = 0) -> AsyncGenerator[Piece]:
         """The output from an offset on, while the task runs and until it has ended. Close it when you leave early.

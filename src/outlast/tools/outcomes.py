@@ -20,7 +20,8 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from outlast.ids import reference_id
 from outlast.tools.escape import escape
-from outlast.tools.redact import Secrets, error_chain
+from outlast.tools.redact import error_chain
+from outlast.tools.secrets import Secrets
 
 log = structlog.get_logger("outlast.calls")
 
@@ -88,9 +89,17 @@ def _clean_content(content: Any) -> Any:
 def settle(tool: str, value: Any, secrets: Secrets) -> Any:
     """Normalise a value, or fail the call with a reference: a value that cannot be stored ends no run."""
     try:
-        return normalise(value)
+        return _masked(normalise(value), secrets)
     except (PydanticSerializationError, ValueError, RecursionError) as exc:
         raise internal_error(tool, exc, secrets) from exc
+
+
+def _masked(value: Any, secrets: Secrets) -> Any:
+    """Without registered values: neither the model nor a store sees them."""
+    if not isinstance(value, ToolReturn):
+        return secrets.mask(value)
+    returned = cast(ToolReturn[Any], value)
+    return replace(returned, return_value=secrets.mask(returned.return_value), content=secrets.mask(returned.content))
 
 
 def translate(tool: str, exc: BaseException, secrets: Secrets) -> BaseException:

@@ -1,4 +1,4 @@
-"""Keeping secrets out of logs and events: by the name of a field, and by registered value."""
+"""Keeping secrets out of logs and stored errors by the names of fields."""
 
 import re
 import traceback
@@ -49,33 +49,3 @@ def _is_secret(name: Any) -> bool:
 
 def _cut(text: str, most: int | None) -> str:
     return text if most is None or len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
-
-
-class Secrets:
-    """Values that must not be seen outside the tools that use them. One registry per runtime."""
-
-    _SHORTEST = 6
-
-    def __init__(self) -> None:
-        self._values: set[str] = set()
-        self._pattern: re.Pattern[str] | None = None
-
-    def add(self, value: str) -> None:
-        """Very short values are not taken: masking them would blank out ordinary text."""
-        if len(value) >= self._SHORTEST and value not in self._values:
-            self._values.add(value)
-            longest_first = sorted(self._values, key=len, reverse=True)
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
-
-    def mask(self, value: Any) -> Any:
-        """A copy with every registered value starred out at its own length, so that offsets in text stay true."""
-        if self._pattern is None:
-            return value
-        if isinstance(value, str):
-            return self._pattern.sub(lambda found: "*" * len(found[0]), value)
-        if isinstance(value, dict):
-            fields = cast(dict[str, Any], value)
-            return {name: self.mask(each) for name, each in fields.items()}
-        if isinstance(value, list):
-            return [self.mask(each) for each in cast(list[Any], value)]
-        return value
