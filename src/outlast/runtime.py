@@ -37,6 +37,7 @@ from outlast.sessions.inbox import Limits
 from outlast.sessions.log_reader import LogPages
 from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.services import Services
+from outlast.sessions.surroundings import check_needs_no_deps, surrounding_context
 from outlast.sessions.turn import TurnLimits
 from outlast.sessions.turn_calls import CallShop
 from outlast.sessions.workshop import Workshop
@@ -247,6 +248,8 @@ class Outlast(Generic[DepsT, OutputT]):
             await stack.aclose()
 
     async def _start(self, stack: AsyncExitStack) -> None:
+        if self.settings.run_work and self._deps is None:
+            check_needs_no_deps(self._agent)
         database, signals = await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
         files = FileStore(self.settings.files or f"{self.path}.files")
         await files.check()
@@ -361,6 +364,7 @@ class Outlast(Generic[DepsT, OutputT]):
             control=control_toolset(desk),
             instructions=self._instructions,
             worker_id=worker_id,
+            context=surrounding_context(),
         )
 
     def _policy(self) -> LoopPolicy:

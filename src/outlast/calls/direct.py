@@ -7,7 +7,7 @@ the call itself. Where none of that touches the call, what is left is its tool m
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai import Agent, RunContext, RunUsage, Tool
 from pydantic_ai.exceptions import ToolFailed
@@ -110,11 +110,15 @@ def _is_plain(agent: Agent[Any, Any]) -> bool:
     if vars(Agent).get("_instrument_default") is not False:  # `Agent.instrument_all()` traces every agent
         return False
     own, bare = vars(agent), vars(_bare())
-    # What `override()` sets is in context variables, and a task has a context of its own.
     return all(
-        name in _WITHOUT_EFFECT or isinstance(value, ContextVar) or (name in bare and _is_same(value, bare[name]))
+        name in _WITHOUT_EFFECT or _is_unset(value) or (name in bare and _is_same(value, bare[name]))
         for name, value in own.items()
     )
+
+
+def _is_unset(value: object) -> bool:
+    """What `override()` sets is in context variables."""
+    return isinstance(value, ContextVar) and cast(ContextVar[Any], value).get(None) is None
 
 
 def _is_same(value: Any, other: Any) -> bool:

@@ -33,7 +33,7 @@ class RunTasks(AbstractCapability[Any]):
 
     async def end_tasks(self) -> None:
         """After the run: whatever is still there belongs to nobody else. What ignores its cancel is not waited for."""
-        left = tuple(self._alive)
+        left = self._alive - {asyncio.current_task()}  # which asks a model itself that does not stream
         for task in left:
             task.cancel()
         if left:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -126,8 +125,9 @@ class Worker:
         if work.id in self._running:
             self._handed_again.add(work.id)
             return None
-        # In a context of its own: whoever made it may have been in the middle of a request, or of another call.
-        running = asyncio.create_task(self._attempt(TurnId(work.id)), name=f"attempt {work.id}", context=Context())
+        # Not in the context of whoever made it, who may have been in the middle of a request, or of another call.
+        context = shop.context.copy()
+        running = asyncio.create_task(self._attempt(TurnId(work.id)), name=f"attempt {work.id}", context=context)
         self._running[work.id] = running
         return running
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from contextvars import Context
 from typing import Any
 
 import structlog
@@ -105,8 +104,9 @@ class TaskRuns:
             self._start(task_id, self._run(claimed, shop, ear))
 
     def _start(self, task_id: TaskId, run: Coroutine[Any, Any, None]) -> None:
-        # In a context of its own: whoever made it may be in the middle of a request, or of another call.
-        self._starting[task_id] = asyncio.create_task(run, name=f"attempt {task_id}", context=Context())
+        # Not in the context of whoever made it, who may be in the middle of a request, or of another call.
+        context = self._shop().context.copy()
+        self._starting[task_id] = asyncio.create_task(run, name=f"attempt {task_id}", context=context)
 
     def _claim(
         self, unit: Unit, task_ids: Sequence[TaskId], /, *, is_alone: bool

@@ -178,6 +178,10 @@ class Attempt:
             try:
                 step = await run.run(host, deps, self._model(host), waiting)
             except Exception as exc:
+                if run.is_streamed and failure.cannot_stream(exc):
+                    run.ask_whole_from_now_on()
+                    waiting = await self._waiting()
+                    continue
                 if run.usage.requests > answered:
                     retries = 0
                 wait = self._retry_in(run, exc, retries)

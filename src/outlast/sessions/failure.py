@@ -61,6 +61,12 @@ def is_too_long(exc: BaseException) -> bool:
     return isinstance(exc, ModelContextWindowExceededError)
 
 
+def cannot_stream(exc: BaseException) -> bool:
+    """The model has no streamed requests: it says so before it sends anything."""
+    is_function_model = isinstance(exc, AssertionError) and "`stream_function`" in str(exc)
+    return is_function_model or isinstance(exc, NotImplementedError)
+
+
 def idle(seconds: float) -> Failure:
     return Failure("idle_timeout", f"The model sent nothing for {seconds:g} seconds. Retry the turn.")
 

@@ -19,6 +19,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
+    PartStartEvent,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -83,6 +84,8 @@ class TurnRun:
     """It ends by itself, because it was asked to stop."""
     is_too_long: bool = False
     was_shortened: bool = False
+    is_streamed: bool = True
+    """Whether the model is asked to stream its responses; found out by asking."""
     has_begun: bool = False
     has_fallen_silent: bool = False
     is_request_stored: bool = False
@@ -265,6 +268,10 @@ class TurnRun:
         loop = asyncio.get_running_loop()
         idle = asyncio.timeout(seconds + slack)
         try:
+            if not self.is_streamed:
+                async with idle:
+                    await self._ask_whole(running, node, None if is_replay else response)
+                return
             async with idle, node.stream(running.ctx) as stream:
                 async for event in stream:
                     # Not at every delta: a timer that is moved leaves the old one in the loop's heap.
@@ -276,6 +283,20 @@ class TurnRun:
             if idle.expired():
                 raise failure.idle(seconds) from exc
             raise
+
+    async def _ask_whole(self, running: Any, node: Any, response: ResponseLog | None) -> None:
+        """For a model that cannot stream: what it says is told when all of it is there, each part at once."""
+        await node.run(running.ctx)
+        said = _last_response(running)
+        if response is not None and said is not None:
+            for index, part in enumerate(said.parts):
+                response.take(PartStartEvent(index=index, part=part))
+
+    def ask_whole_from_now_on(self) -> None:
+        """The model refused to stream: the request is there, was not sent, and is asked again."""
+        self.is_streamed = False
+        self.response = None
+        self.requests -= 1
 
     async def _journal(self, response: ModelResponse) -> None:
         """Commit the response. One with calls before any of them runs: this is their write-ahead journal."""

@@ -1,7 +1,8 @@
 """What every attempt on a worker shares."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextvars import Context
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
@@ -32,3 +33,5 @@ class Workshop:
     control: AbstractToolset[Any]
     instructions: str | None
     worker_id: WorkerId
+    context: Context = field(default_factory=Context)
+    """The context variables that attempts begin with, such as what `Agent.override` has set."""
