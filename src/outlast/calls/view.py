@@ -1,15 +1,17 @@
 """What the model is shown of a large result: the beginning, how much there is, and how to read on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_ai.messages import BinaryContent, FileUrl
-from pydantic_core import from_json, to_json
+from pydantic_ai.messages import UserContent
+from pydantic_core import to_json
 
 from outlast.calls.call import RunningCall
 from outlast.store.database import persistently
 from outlast.store.files import FileStore
 from outlast.store.spill import pack_object
+from outlast.tools.files import content_type
 
 LARGEST = 64 * 1024
 _SHOWN = 8 * 1024
@@ -22,6 +24,8 @@ class Viewed:
     value: Any
     file: str | None = None
     characters: int = 0
+    content: Sequence[Any] = ()
+    """What goes to the model beside the value, as JSON: files, and words of the tool."""
 
 
 class Viewer:
@@ -32,8 +36,6 @@ class Viewer:
         """A small value as it is; of a large text its beginning. Waits for a file store that is away."""
         if value is None or isinstance(value, bool | int | float):
             return Viewed(value)
-        if isinstance(value, BinaryContent | FileUrl):
-            return Viewed(await self._stored(call, value))
         text = value if isinstance(value, str) else to_json(value).decode()
         if len(text) <= LARGEST:
             return Viewed(value)
@@ -48,6 +50,7 @@ class Viewer:
         }
         return Viewed(shown, file, len(text))
 
-    async def _stored(self, call: RunningCall, value: Any) -> Any:
-        plain = {"value": from_json(to_json(value))}
-        return (await persistently(lambda: pack_object(self._files, call.session_id, plain)))["value"]
+    async def keep(self, call: RunningCall, content: Sequence[UserContent]) -> list[Any]:
+        """Files, and words beside a result, as JSON for a row. Waits for a file store that is away."""
+        plain = {"content": content_type().dump_python(list(content), mode="json")}
+        return (await persistently(lambda: pack_object(self._files, call.session_id, plain)))["content"]

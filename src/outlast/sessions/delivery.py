@@ -16,7 +16,7 @@ def append(unit: Unit, fence: Fence, due: Sequence[Input]) -> None:
     """Add each to history and mark it delivered there."""
     session = unit.lock(fence.session_id)
     for each in due:
-        body = history.encode_small(ModelRequest(parts=[prompt.render(each)]))
+        body = history.encode_small(ModelRequest(parts=[prompt.render(each)]), beside=prompt.files_of(each))
         position = messages.append(
             unit, session, turn_id=fence.turn_id, kind="request", body=body, event=session.last_event
         )

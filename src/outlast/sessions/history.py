@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from outlast.ids import SessionId, TurnId
 from outlast.store import messages
@@ -106,9 +106,14 @@ def masked_calls(messages: Sequence[ModelMessage]) -> set[str]:
     return set() if last is None else set((last.metadata or {}).get(_MASKED, ()))
 
 
-def encode_small(message: ModelMessage) -> str:
-    """For messages that are known to fit a row."""
-    return message_type().dump_json(message).decode()
+def encode_small(message: ModelMessage, *, beside: Sequence[Any] = ()) -> str:
+    """For messages that are known to fit a row. `beside`: stored files that belong to the text of the first part."""
+    if not beside:
+        return message_type().dump_json(message).decode()
+    body = message_type().dump_python(message, mode="json")
+    first = body["parts"][0]
+    first["content"] = [first["content"], *beside]
+    return to_json(body).decode()
 
 
 async def decode(files: FileStore, body: str) -> ModelMessage:

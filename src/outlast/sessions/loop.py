@@ -218,7 +218,7 @@ class TurnRun:
             raise StopAsked(self.log.stop_reason)
         if due is None:
             return False
-        prompts = [prompt.render(each) for each in due]
+        prompts = [await prompt.render_whole(self.log.files, each) for each in due]
         if is_continuation and not due:
             prompts = [prompt.notice(prompt.CONTINUE)]
             await self.log.add_message(ModelRequest(parts=list(prompts)))

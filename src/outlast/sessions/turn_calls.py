@@ -7,8 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, cast
 
-from pydantic_ai import ToolReturn
-from pydantic_ai.messages import BinaryContent, FileUrl, ToolCallPart
+from pydantic_ai.messages import ToolCallPart
 
 from outlast import ids
 from outlast.calls.call import RunningCall
@@ -25,6 +24,7 @@ from outlast.store.tasks import NewTask
 from outlast.store.unit import Unit
 from outlast.tasks import service
 from outlast.tasks.parked import Owned, ParkedCalls
+from outlast.tools.files import has_files
 from outlast.tools.hints import Hints
 
 TOO_MANY = "too_many_open_tasks"
@@ -133,7 +133,7 @@ class TurnCalls:
         self._log.add(EventType.CALL_WAITING, data)
 
     async def view(self, call: RunningCall, value: Any) -> Any:
-        if _has_files(value):
+        if has_files(value):
             return value
         viewed = await self._shop.viewer.view(call, value)
         file = viewed.file
@@ -214,9 +214,3 @@ def bind_channel(channel: CallChannel, shop: CallShop, task_id: TaskId, *, attem
 
 def _seconds(duration: timedelta | None) -> float | None:
     return None if duration is None else duration.total_seconds()
-
-
-def _has_files(value: Any) -> bool:
-    if isinstance(value, ToolReturn | BinaryContent | FileUrl):
-        return True
-    return isinstance(value, list) and any(_has_files(each) for each in cast(list[Any], value))

@@ -49,8 +49,14 @@ class BackgroundDesk:
             if cancel:
                 await self._cancel(found)
             found = await self._wait(call, task_ids, _CANCEL_SECONDS if cancel else wait_seconds)
-        call.told.extend(task.id for task in found if task.is_over)
+        with_files = await self._with_files(call.session_id)
+        call.told.extend(task.id for task in found if task.is_over and task.id not in with_files)
         return {"tasks": [self._describe(task) for task in found]}
+
+    async def _with_files(self, session_id: SessionId) -> set[TaskId | None]:
+        """Tasks whose wakes carry more than is told here: those are not withdrawn."""
+        waiting = await self._read(lambda connection: inputs.waiting(connection, session_id))
+        return {each.task_id for each in waiting if each.body.get("content")}
 
     async def read(self, call: RunningCall, id: str, *, offset: int, length: int, what: str) -> dict[str, Any]:
         call_id, task = await self._resolve(call.session_id, id)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from pydantic_ai.exceptions import ToolFailed, ToolFailedError, ToolRetryError
 from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.foreign import Contained
-from outlast.calls.hook import content_of, really
+from outlast.calls.hook import really
 from outlast.calls.view import Viewed, Viewer
 from outlast.errors import StoreUnavailable
 from outlast.events.signals import Signals, task_topic
@@ -28,6 +28,7 @@ from outlast.store.unit import Unit
 from outlast.tasks import groups, service
 from outlast.tasks.groups import Ending
 from outlast.tools import outcomes
+from outlast.tools.files import has_files, separate
 from outlast.tools.redact import error_chain, redact
 
 log = structlog.get_logger("outlast.tasks")
@@ -264,8 +265,17 @@ class ParkedCalls:
             await channel.close()
             said = _last_words(channel)
         state, value, error = _truth(owned)
-        viewed = await self._viewer.view(owned.call, value) if state is TaskState.SUCCEEDED else None
+        viewed = await self._view(owned, value) if state is TaskState.SUCCEEDED else None
         await self._tell(owned, state, viewed=viewed, error=error, said=said)
+
+    async def _view(self, owned: Owned, value: Any) -> Viewed:
+        plain, content = separate(value) if has_files(value) else (value, [])
+        secrets = owned.call.secrets
+        viewed = await self._viewer.view(owned.call, secrets.mask(plain))
+        if not content:
+            return viewed
+        told = [secrets.mask(each) if isinstance(each, str) else each for each in content]
+        return replace(viewed, content=await self._viewer.keep(owned.call, told))
 
     async def _let_go(self, owned: Owned) -> None:
         self._forget(owned)
@@ -297,6 +307,7 @@ class ParkedCalls:
             log.info("a call that nobody waits for ended", tool=call.tool, call_id=call.call_id, state=state.value)
             return
         result = None if viewed is None else viewed.value
+        content = () if viewed is None else viewed.content
         if owned.is_silent and not said and (viewed is None or viewed.file is None):
             ending = Ending(call.session_id, task_id, owned.attempt, state, result, error)
             await self._persist(lambda: self._ends.ask(ending))
@@ -309,7 +320,16 @@ class ParkedCalls:
                 tasks.set_values(unit, task_id, **said)
             if viewed is not None and viewed.file is not None and tasks.get(unit.connection, task_id) is not None:
                 outputs.keep_result(unit, call.session_id, call.call_id, file=viewed.file, characters=viewed.characters)
-            service.end(unit, task_id, state, attempt=owned.attempt, result=result, error=error, limits=self._limits)
+            service.end(
+                unit,
+                task_id,
+                state,
+                attempt=owned.attempt,
+                result=result,
+                error=error,
+                content=content,
+                limits=self._limits,
+            )
 
         await self._persist(lambda: self._database.transaction(settle, name="settle"))
 
@@ -346,8 +366,7 @@ def _read(
     secrets = owned.call.secrets
     if exc is None and result is not None:
         try:
-            value = content_of(outcomes.settle(owned.call.tool, result(), secrets))
-            return TaskState.SUCCEEDED, secrets.mask(value), None
+            return TaskState.SUCCEEDED, outcomes.settle(owned.call.tool, result(), secrets), None
         except ToolFailed as failed:
             return TaskState.FAILED, None, {"kind": "internal_error", "message": str(failed)}
     if isinstance(exc, ToolFailedError | ToolRetryError | ToolFailed):

@@ -4,7 +4,7 @@ State change, event and wake commit together: every end is told once.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,9 +56,13 @@ def end(
     attempt: int,
     result: Any = None,
     error: dict[str, Any] | None = None,
+    content: Sequence[Any] = (),
     limits: Limits,
 ) -> Disposition:
-    """The first end wins. One that comes later is kept as the late outcome: shown, and wakes nobody."""
+    """The first end wins, and wakes with its `content`: files and words beside the result, as they are stored.
+
+    One that comes later is kept as the late outcome: shown, and wakes nobody.
+    """
     task = _locked(unit, task_id)
     if task is None:
         return Disposition.STALE_ATTEMPT
@@ -68,7 +72,7 @@ def end(
         if is_outcome and task.is_over and task.late_outcome is None and task.attempt == attempt:
             tasks.set_values(unit, task_id, late_outcome=tasks.encode(late))
         return Disposition.STALE_ATTEMPT
-    return _end(unit, task, target, result=result, error=error, limits=limits)
+    return _end(unit, task, target, result=result, error=error, content=content, limits=limits)
 
 
 def _end(
@@ -78,6 +82,7 @@ def _end(
     *,
     result: Any = None,
     error: dict[str, Any] | None = None,
+    content: Sequence[Any] = (),
     limits: Limits,
 ) -> Disposition:
     moved = tasks.move(
@@ -90,7 +95,7 @@ def _end(
     if moved is Disposition.MOVED:
         ended = replace(task, state=target, result=result, error=error, ended_at=unit.now)
         tell(unit, EventType.TASK_ENDED, ended)
-        _wake(unit, ended, limits)
+        _wake(unit, ended, limits, content)
     return moved
 
 
@@ -185,7 +190,7 @@ def tell(unit: Unit, type_: EventType, task: Task) -> None:
     unit.signal(task_topic(task.id))
 
 
-def _wake(unit: Unit, task: Task, limits: Limits) -> None:
+def _wake(unit: Unit, task: Task, limits: Limits, content: Sequence[Any]) -> None:
     """One inbox row per end; a group wakes once all of it has ended; the last one need not wait for company."""
     if task.wake is WakePolicy.SILENT:
         return
@@ -194,12 +199,15 @@ def _wake(unit: Unit, task: Task, limits: Limits) -> None:
         inputs.release_group(unit, task.session_id, task.group)
     session = unit.lock(task.session_id)
     is_busy = session.turn_id is not None
+    body: dict[str, Any] = {"tool": task.tool, "state": task.state.value, "title": task.title}
+    if content:
+        body["content"] = list(content)
     inbox.notify(
         unit,
         task.session_id,
         InputKind.WAKE,
         wake.text_of(task),
-        body={"tool": task.tool, "state": task.state.value, "title": task.title},
+        body=body,
         task_id=task.id,
         state=InputState.GROUPED if is_early else InputState.WAITING,
         limits=limits,
