@@ -24,6 +24,8 @@ class CallEnds:
     begun: set[str] = field(default_factory=set[str])
     elsewhere: set[str] = field(default_factory=set[str])
     """Of those that have begun: output functions, and what another capability runs. Their ends are not known here."""
+    deferred: dict[str, str] = field(default_factory=dict[str, str])
+    """Calls that ask for an approval or a result from outside, and nobody here gives any: what to say of them."""
     finished: dict[str, Any] = field(default_factory=dict[str, Any])
     failed: dict[str, str] = field(default_factory=dict[str, str])
     transient: set[str] = field(default_factory=set[str])
@@ -54,7 +56,7 @@ class CallEnds:
     def expect(self, call_ids: Iterable[str]) -> None:
         """The model asks for these: what became of earlier calls that had the same ids is told already."""
         for call_id in call_ids:
-            for known in (self.finished, self.failed, self.parked):
+            for known in (self.deferred, self.finished, self.failed, self.parked):
                 known.pop(call_id, None)
             for ids in (self.begun, self.elsewhere, self.canceled, self.transient):
                 ids.discard(call_id)

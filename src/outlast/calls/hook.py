@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 import structlog
 from pydantic_ai import RunContext, ToolDefinition, ToolReturn
-from pydantic_ai.capabilities import CapabilityOrdering
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, CombinedCapability
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import ModelRequestContext
@@ -140,8 +140,20 @@ class CallHook(RunTasks):
             raise
 
     async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
-        """Another capability may run them as it likes: nobody may say that they did not begin."""
+        """They are not run, unless another capability handles them: it may run them as it likes."""
+        if not self._has_handler(ctx.root_capability):
+            self.ends.deferred |= {call.tool_call_id: outcomes.NEEDS_APPROVAL for call in requests.approvals}
+            for call in requests.calls:
+                has_begun = call.tool_call_id in self.ends.begun
+                self.ends.deferred[call.tool_call_id] = outcomes.HANDED_OUT if has_begun else outcomes.NEEDS_RESULT
+            return
         self.ends.begin_elsewhere(*(call.tool_call_id for call in (*requests.calls, *requests.approvals)))
+
+    def _has_handler(self, root: object) -> bool:
+        """Whether a capability beside this one may handle deferred calls."""
+        found = cast(CombinedCapability[Any], root).capabilities if isinstance(root, CombinedCapability) else [root]
+        default = AbstractCapability.handle_deferred_tool_calls
+        return any(each is not self and type(each).handle_deferred_tool_calls is not default for each in found)  # pyright: ignore
 
     async def before_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
         """An output function runs as a call of its own: once it has begun, nobody may say that it did not."""

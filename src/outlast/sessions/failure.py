@@ -33,6 +33,13 @@ _TRANSIENT = (
 )
 
 
+_DEFERRED = (
+    "A tool asked for an approval, or for a result from outside, and neither can be given to a turn yet. What is "
+    "known of the call stands in its end. Let the tool run without, or give the agent the capability "
+    "HandleDeferredToolCalls."
+)
+
+
 @dataclass(eq=False)
 class Failure(Exception):
     """The end of a turn that did not work out."""
@@ -95,6 +102,8 @@ def describe(exc: BaseException, turn_id: TurnId, secrets: Secrets) -> Failure:
         return Failure("model_error", f"The model's provider failed: {said}", True, reference)
     if isinstance(exc, UnexpectedModelBehavior):
         return Failure("model_misbehaved", f"The model's answer was not usable: {said}", True, reference)
+    if isinstance(exc, UserError) and "deferred tool call was present" in str(exc):
+        return Failure("deferred_call", _DEFERRED, False, reference)
     if isinstance(exc, UserError | AgentRunError):
         return Failure("agent_error", f"The agent could not run: {said}", True, reference)
     return Failure(

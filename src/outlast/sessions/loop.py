@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     ModelRequestPart,
     ModelResponse,
     PartStartEvent,
+    ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -366,9 +367,20 @@ class TurnRun:
             await self.log.add_message(replace(trailing, parts=parts))
         open_now = history.open_calls([*self.messages, *running.all_messages()[-2:]])
         if open_now:
-            parts = [outcomes.interrupted(each.tool_name, each.tool_call_id, outcomes.CANCELED) for each in open_now]
-            await self.log.add_message(ModelRequest(parts=list(parts)))
+            await self._answer_open(open_now)
         return await self._finish(running.result.output)
+
+    async def _answer_open(self, open_now: Sequence[ToolCallPart]) -> None:
+        """Calls that the agent's output leaves open: an approval, or a result from outside, is asked for with it."""
+        deferred = self.hook.ends.deferred if self.hook is not None else {}
+        parts: list[ModelRequestPart] = []
+        for call in open_now:
+            text = deferred.get(call.tool_call_id, outcomes.CANCELED)
+            part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
+            if call.tool_call_id in deferred:
+                await self.log_end(part)
+            parts.append(part)
+        await self.log.add_message(ModelRequest(parts=parts))
 
     async def _finish(self, output: Any) -> Step:
         stored_output = self.output_types.dump(output)

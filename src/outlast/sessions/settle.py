@@ -107,6 +107,8 @@ def _answer(run: TurnRun, ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:
         return ToolReturnPart(tool_name=tool, content=ends.finished[call_id], tool_call_id=call_id)
     if call_id in ends.failed:
         return ToolReturnPart(tool_name=tool, content=ends.failed[call_id], tool_call_id=call_id, outcome="failed")
+    if call_id in ends.deferred:
+        return outcomes.interrupted(tool, call_id, ends.deferred[call_id])
     if call_id in ends.begun:
         return outcomes.interrupted(tool, call_id, outcomes.CANCELED)
     was_left = run.book.was_in_flight(call_id)

@@ -39,6 +39,11 @@ MAY_HAVE_RUN = (
     "again. Check before you repeat it."
 )
 NOT_RUN = "The turn ended before this call began. It was not run."
+NEEDS_APPROVAL = "This call needs an approval, and none can be given here yet. It was not run."
+NEEDS_RESULT = "This call waits for a result from outside, and none can be given here yet. It was not run."
+HANDED_OUT = (
+    "This call began and left its work to something outside; its result cannot be given here yet. It may take effect."
+)
 CANCELED = "This call was cancelled before it finished. Some of its effects may have happened."
 NEVER_CONFIRMED = (
     "The turn ended while this call ran. It was asked to cancel and has not confirmed: it may still "
