@@ -17,6 +17,7 @@ from outlast.calls.channel import ChannelHome
 from outlast.calls.control import INSTRUCTIONS, control_toolset
 from outlast.calls.foreign import ForeignTasks
 from outlast.calls.hook import CallPolicy
+from outlast.calls.kept_secrets import KeptSecrets
 from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
 from outlast.engines import pause
@@ -272,6 +273,11 @@ class Outlast(Generic[DepsT, OutputT]):
             LogPages(database),
             workshop.secrets,
         )
+        if self.settings.encryption_keys:
+            keys = [each.get_secret_value() for each in self.settings.encryption_keys]
+            kept = KeptSecrets(database, outbox.signals, self.secrets, keys)
+            stack.push_async_callback(kept.close)
+            await kept.start()
         stack.push_async_callback(self._services.pages.close)
         stack.push_async_callback(engine.close)
         for store in (database, files):

@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -186,6 +186,12 @@ class Settings(BaseSettings):
     jwks_url: str | None = Field(default=None, description="Where the issuer of JWTs publishes its keys.")
     jwt_audience: str | None = Field(default=None, description="The audience that a JWT must be meant for.")
     jwt_issuer: str | None = Field(default=None, description="The issuer that a JWT must come from.")
+    encryption_keys: tuple[SecretStr, ...] = Field(
+        default=(),
+        description="Keys for what is kept encrypted, such as registered secrets: the first encrypts, all decrypt. A "
+        "JSON list; make one with `openssl rand -base64 32 | tr '+/' '-_'`. Without one, each process knows only the "
+        "secrets that were registered in it, until it ends.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="What a server or worker process logs, as JSON unless on a terminal."
     )
@@ -202,4 +208,5 @@ def from_environment() -> Settings:
 def _wrong(error: ErrorDetails) -> str:
     name = str(error["loc"][0]).upper().removeprefix(_PREFIX)
     hint = ": write seconds, or PT1M30S" if error["type"].startswith("time_delta_pars") else ""
-    return f"{_PREFIX}{name}={error['input']}: {error['msg']}{hint}"
+    value = "" if name == "ENCRYPTION_KEYS" else f"={error['input']}"
+    return f"{_PREFIX}{name}{value}: {error['msg']}{hint}"

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from cryptography.fernet import Fernet
 from pydantic_ai import Tool, ToolReturn
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 
@@ -151,3 +152,22 @@ async def test_a_call_whose_arguments_were_masked_is_not_run_again(runtime: Runt
         history = await session.history()
     assert given == [VALUE]
     assert "may or may not" in repr(history)
+
+
+async def test_with_a_key_a_value_is_known_after_a_restart(runtime: Runtime) -> None:
+    """A11: what is stored then is masked, though nobody registers it again."""
+
+    def register() -> str:
+        public.secret(VALUE)
+        return "registered"
+
+    def show() -> str:
+        return VALUE
+
+    options: dict[str, Any] = {"tools": [register, show], "encryption_keys": (Fernet.generate_key().decode(),)}
+    async with runtime(scripted(call("register"), "Done."), **options) as outlast:
+        await (await outlast.sessions.create()).ask("Go.")
+    async with runtime(scripted(call("show"), f"It is {VALUE}."), **options) as outlast:
+        session = await outlast.sessions.create()
+        outcome = await session.ask("Go.")
+        assert leaks(outcome, await events_of(session), await session.export(), await stored(outlast)) == []

@@ -272,6 +272,17 @@ keys = sa.Table(
     sa.Index("ix_keys_made_with", "made_with"),
 )
 
+kept_secrets = sa.Table(
+    "kept_secrets",
+    metadata,
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("mark", sa.Text, nullable=False),
+    sa.Column("value", sa.Text, nullable=False),
+    _instant("created_at"),
+    sa.Index("ix_kept_secrets_mark", "mark"),
+    sqlite_autoincrement=True,
+)
+
 spending = sa.Table(
     "spending",
     metadata,

@@ -56,6 +56,11 @@ class Secrets:
     def is_empty(self) -> bool:
         return not self._forms
 
+    def values(self) -> list[str]:
+        """The one that was registered longest ago first."""
+        with self._lock:
+            return list(self._values)
+
     def add(self, value: str) -> None:
         """From now on it is masked; what was stored before is masked where it is shown."""
         if self.learn(value) and self.when_added is not None:
