@@ -110,12 +110,18 @@ async def test_tasks_are_listed_waited_for_and_cancelled(runtime: Runtime) -> No
         [task] = await client.tasks.list(state="open")
         assert (await client.tasks.wait(task.id, seconds=0)).state == "running"
         assert (await client.tasks.output(task.id)).text == "measuring\n"
+        assert not await session.is_settled()
         asking = asyncio.create_task(session.settled(wait=20))
+        turn = session.turn(sent.turn_id or "")
+        assert (await sent.outcome(wait=0.1, settle=True)).turn_id == sent.turn_id
+        settling = [asyncio.create_task(each.outcome(wait=20, settle=True)) for each in (sent, turn)]
         here.open()
         assert (await client.tasks.wait(task.id, seconds=20)).result == "12 metres"
         settled = await asking
         assert settled is not None
         assert settled.text == "12 metres."
+        assert [each.text for each in await asyncio.gather(*settling)] == ["12 metres.", "12 metres."]
+        assert await session.is_settled()
         assert (await client.tasks.cancel(task.id)).state == "succeeded"
         with pytest.raises(Conflict):
             await client.tasks.settle(task.id, "worked")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic_ai import Agent
 
-from outlast import Outlast
-from outlast.testing import ScriptedModel, gate, text
+from outlast import Outlast, hints
+from outlast.testing import ScriptedModel, call, gate, text
 
 
 async def test_a_turn_that_ended_is_told_without_waiting(tmp_path: Path) -> None:
@@ -55,3 +55,29 @@ async def test_a_message_that_still_waits_is_told_as_queued(tmp_path: Path) -> N
         go_on.set()
         assert (await second.outcome()).text == "Rome too."
         assert (await second.outcome(wait=0)).text == "Rome too."
+
+
+async def test_an_outcome_may_wait_until_the_session_has_settled(database_url: str) -> None:
+    """D7: the turn ends while its background work goes on; with `settle` it is what that work was made of."""
+    done = asyncio.Event()
+    steps = [call("measure"), "It is being measured.", "It is 12 metres wide."]
+    agent = Agent(ScriptedModel(steps), name="surveyor")
+
+    @agent.tool_plain(metadata=hints(budget=0.01))
+    async def measure() -> str:  # pyright: ignore[reportUnusedFunction]
+        await done.wait()
+        return "12 metres"
+
+    async with Outlast(agent, database=database_url) as outlast:
+        session = await outlast.sessions.create()
+        sent = await session.send("How wide is it?")
+        assert (await sent.outcome()).text == "It is being measured."
+        turn = await sent.turn()
+        for asked in (sent, turn):
+            early = await asked.outcome(wait=0.05, settle=True)
+            assert (early.text, early.turn_id) == ("It is being measured.", turn.id)
+        waiting = [asyncio.create_task(asked.outcome(settle=True)) for asked in (sent, turn)]
+        done.set()
+        for each in await asyncio.gather(*waiting):
+            assert each.text == "It is 12 metres wide."
+        assert (await turn.outcome()).text == "It is being measured."

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from outlast.client.connection import Connection, path
 from outlast.client.streams import EventStream
-from outlast.client.turn import Sent, Turn, deadline, hold, outcome_of, seconds_left
+from outlast.client.turn import Sent, Turn, deadline, hold, is_settled, outcome_of, seconds_left, settled
 from outlast.errors import NotFound
 from outlast.events.outcome import Outcome
 from outlast.paging import Page
@@ -124,16 +124,20 @@ class Session:
         """Send, wait until the session has settled, at most `wait` seconds in all; the outcome of its last turn."""
         until = deadline(wait)
         sent = await self.send(text, **options)
-        outcome = await sent.outcome(wait=seconds_left(until))
-        last = await self.settled(wait=seconds_left(until))
-        return outcome if last is None or last.turn_id == outcome.turn_id else last
+        return await sent.outcome(wait=seconds_left(until), settle=True)
 
     async def settled(self, *, wait: float | None = None) -> Outcome | None:
         """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
-        return await self.result(wait=wait, until="settled")
+        return await settled(self._connection, self.id, wait=wait)
+
+    async def is_settled(self) -> bool:
+        """Whether nothing runs and nothing that will wake the session is open, now."""
+        return await is_settled(self._connection, self.id)
 
     async def result(self, *, wait: float | None = None, until: Until = "turn") -> Outcome | None:
         """The outcome of the latest turn, at its end or after `wait` seconds; None if there was no turn yet."""
+        if until == "settled":
+            return await self.settled(wait=wait)
         end = deadline(wait)
         while True:
             left = seconds_left(end)
@@ -143,8 +147,7 @@ class Session:
                 await self.refresh()
                 return None
             outcome = outcome_of(answer)
-            is_done = outcome.is_over if until == "turn" else await self._is_settled()
-            if is_done or left == 0:
+            if outcome.is_over or left == 0:
                 return outcome
 
     def events(self, *, after: int = 0, follow: bool = True, types: Sequence[str] = ()) -> EventStream:
@@ -212,13 +215,6 @@ class Session:
     async def export(self) -> dict[str, Any]:
         """The whole session as a document that `Sessions.import_` takes."""
         return await self._connection.get(f"{self._path}/export")
-
-    async def _is_settled(self) -> bool:
-        await self.refresh()
-        if self.turn_id is not None:
-            return False
-        answer = await self._connection.get("/v1/tasks", session=self.id, state="open", limit=500)
-        return all(each.wake == "silent" for each in ListOf[TaskAnswer].model_validate(answer).items)
 
     async def _post(self, verb: str, body: Any = None) -> Any:
         return await self._connection.ask("POST", f"{self._path}/{verb}", body=body)

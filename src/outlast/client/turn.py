@@ -8,9 +8,12 @@ from pydantic import TypeAdapter
 from outlast.client.connection import Connection, path
 from outlast.client.streams import EventStream
 from outlast.clock import monotonic
-from outlast.errors import Conflict
+from outlast.errors import Conflict, NotFound
 from outlast.events.outcome import Outcome
+from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, InputAnswer
+from outlast.wire.session import SessionAnswer
+from outlast.wire.task import TaskAnswer
 
 HOLD_SECONDS = 60.0
 """How long one request waits at most: proxies cut those that take longer."""
@@ -25,9 +28,19 @@ class Turn:
         self.session_id = session_id
         self._connection = connection
 
-    async def outcome(self, *, wait: float | None = None) -> Outcome:
-        """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
+    async def outcome(self, *, wait: float | None = None, settle: bool = False) -> Outcome:
+        """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far.
+
+        With `settle` it waits until nothing runs in the session and nothing that will wake it is open, and gives the
+        outcome of the session's last turn by then.
+        """
         until = deadline(wait)
+        found = await self._outcome(until)
+        if not settle or not found.is_over:
+            return found
+        return await settled(self._connection, self.session_id, wait=seconds_left(until)) or found
+
+    async def _outcome(self, until: float | None) -> Outcome:
         while True:
             left = seconds_left(until)
             found = await self._connection.get(
@@ -65,11 +78,22 @@ class Sent:
                     if event.data.get("input_id") == self.input_id or event.is_control:
                         break
 
-    async def outcome(self, *, wait: float | None = None) -> Outcome:
-        """What that turn came to, after at most `wait` seconds in all; `queued` while the message still waits."""
+    async def outcome(self, *, wait: float | None = None, settle: bool = False) -> Outcome:
+        """What that turn came to, after at most `wait` seconds in all; `queued` while the message still waits.
+
+        With `settle` it waits until nothing runs in the session and nothing that will wake it is open, and gives the
+        outcome of the session's last turn by then.
+        """
         until = deadline(wait)
+        found = await self._outcome(until)
+        if not settle or not found.is_over:
+            return found
+        return await settled(self._connection, self._session_id, wait=seconds_left(until)) or found
+
+    async def _outcome(self, until: float | None) -> Outcome:
         if self.turn_id is not None:
-            outcome = await Turn(self._connection, self._session_id, self.turn_id).outcome(wait=wait)
+            turn = Turn(self._connection, self._session_id, self.turn_id)
+            outcome = await turn.outcome(wait=seconds_left(until))
             if not outcome.is_over or (await self._input()).turn_id == self.turn_id:
                 return outcome
         try:
@@ -82,6 +106,28 @@ class Sent:
     async def _input(self) -> InputAnswer:
         found = await self._connection.get(path("sessions", self._session_id, "inbox", self.input_id))
         return InputAnswer.model_validate(found)
+
+
+async def settled(connection: Connection, session_id: str, *, wait: float | None = None) -> Outcome | None:
+    """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
+    until = deadline(wait)
+    while True:
+        left = seconds_left(until)
+        try:
+            answer = await connection.get(path("sessions", session_id, "result"), wait=hold(left), until="settled")
+        except NotFound:
+            await connection.get(path("sessions", session_id))
+            return None
+        if left == 0 or await is_settled(connection, session_id):
+            return outcome_of(answer)
+
+
+async def is_settled(connection: Connection, session_id: str) -> bool:
+    session = SessionAnswer.model_validate(await connection.get(path("sessions", session_id)))
+    if session.turn_id is not None:
+        return False
+    answer = await connection.get("/v1/tasks", session=session_id, state="open", limit=500)
+    return all(each.wake == "silent" for each in ListOf[TaskAnswer].model_validate(answer).items)
 
 
 def outcome_of(found: Any) -> Outcome:

@@ -1,6 +1,5 @@
 """A session as a program holds it: a handle on what is stored, valid across restarts."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,7 +12,6 @@ from outlast import paging
 from outlast.clock import monotonic
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.outcome import Outcome
-from outlast.events.signals import log_topic
 from outlast.events.stream import EventStream
 from outlast.ids import InputId, TurnId
 from outlast.paging import Page
@@ -23,7 +21,7 @@ from outlast.sessions.profile import Profile
 from outlast.sessions.regenerate import regenerate
 from outlast.sessions.sending import SendOptions, send
 from outlast.sessions.services import Services
-from outlast.sessions.turn_handle import Sent, Turn, seconds_left
+from outlast.sessions.turn_handle import Sent, Turn, last_outcome, seconds_left, settled
 from outlast.store import inputs, messages, tasks, turns
 from outlast.store.inputs import Input, InputKind
 from outlast.store.sessions import SessionRow
@@ -138,20 +136,11 @@ class Session:
         """Send, wait until the session has settled, at most `wait` seconds in all; the outcome of its last turn."""
         until = None if wait is None else monotonic() + wait
         sent = await self.send(text, **options)
-        outcome = await sent.outcome(wait=seconds_left(until))
-        last = await self.settled(wait=seconds_left(until))
-        return outcome if last is None or last.turn_id == outcome.turn_id else last
+        return await sent.outcome(wait=seconds_left(until), settle=True)
 
     async def settled(self, *, wait: float | None = None) -> Outcome | None:
         """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
-        try:
-            changing = self._services.signals.subscribe(log_topic(self.id))
-            async with asyncio.timeout(wait):
-                while not await self._is_settled():
-                    await changing.wait()
-        except TimeoutError:
-            pass
-        return await self._last_outcome(0)
+        return await settled(self._services, self.id, self.owner_id, wait=wait)
 
     async def result(self, *, wait: float | None = None, until: Until = "turn") -> Outcome | None:
         """The outcome of the latest turn, at its end or after `wait` seconds; None if there was no turn yet.
@@ -160,11 +149,9 @@ class Session:
         """
         if until not in ("turn", "settled"):
             raise InvalidInput(f"until={until!r} is not known: use turn or settled.")
-        return await (self.settled(wait=wait) if until == "settled" else self._last_outcome(wait))
-
-    async def _last_outcome(self, wait: float | None) -> Outcome | None:
-        last = await self._read(lambda connection: turns.last_of(connection, self.id))
-        return None if last is None else await self.turn(last.id).outcome(wait=wait)
+        if until == "settled":
+            return await self.settled(wait=wait)
+        return await last_outcome(self._services, self.id, self.owner_id, wait=wait)
 
     def events(self, *, after: int = 0, follow: bool = True) -> EventStream:
         """Replay from a position, then follow. Use it in `async with`."""
@@ -175,7 +162,7 @@ class Session:
         return await reading.snapshot(self._services, self.id, self.owner_id)
 
     def turn(self, turn_id: TurnId | str) -> Turn:
-        return Turn(self._services, self.id, self.agent, TurnId(turn_id))
+        return Turn(self._services, self.id, self.agent, TurnId(turn_id), owner_id=self.owner_id)
 
     async def turns(self, *, before: TurnId | str | None = None, limit: int = 50) -> Page[Turn]:
         """The last turns, or those before another one; oldest first. `next` is the turn to read on before."""
@@ -303,13 +290,6 @@ class Session:
 
     async def is_held(self) -> bool:
         return (await self._row()).is_held
-
-    async def _is_settled(self) -> bool:
-        def look(connection: sa.Connection) -> bool:
-            row = self._there(connection)
-            return row.turn_id is None and not tasks.open_count(connection, self.id, waking_only=True)
-
-        return await self._database.read(look)
 
     async def _row(self) -> SessionRow:
         return await self._database.read(self._there, is_single=True)

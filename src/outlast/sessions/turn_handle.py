@@ -1,6 +1,7 @@
 """A turn and a sent message as a program holds them: handles on what is stored, valid across restarts."""
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from outlast.clock import monotonic
 from outlast.errors import Conflict, NotFound
 from outlast.events.event import Event
 from outlast.events.outcome import Outcome, OutcomeFold
-from outlast.events.signals import RECHECK_SECONDS, Subscription, end_topic, input_topic
+from outlast.events.signals import RECHECK_SECONDS, Subscription, end_topic, input_topic, log_topic
 from outlast.events.stream import EventStream
 from outlast.events.types import EventType
 from outlast.ids import OwnerId, SessionId, TurnId
@@ -18,7 +19,7 @@ from outlast.sessions import reading
 from outlast.sessions.inbox import Accepted
 from outlast.sessions.output import StoredOutput
 from outlast.sessions.services import Services
-from outlast.store import agents, events, inputs, turns
+from outlast.store import agents, events, inputs, tasks, turns
 from outlast.store.database import persistently
 from outlast.store.inputs import Input, InputState
 from outlast.store.spill import unpack_object
@@ -45,18 +46,28 @@ class Turn:
         agent: str,
         turn_id: TurnId,
         *,
+        owner_id: OwnerId,
         ending: Subscription | None = None,
     ) -> None:
         self.id = turn_id
         self.session_id = session_id
         self._services = services
         self._agent = agent
+        self._owner_id = owner_id
         self._ending = ending
         """Subscribed before the turn could end: then there is nothing to look for before the first signal."""
 
-    async def outcome(self, *, wait: float | None = None) -> Outcome:
-        """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far."""
-        return (await self.fold(wait=wait)).outcome
+    async def outcome(self, *, wait: float | None = None, settle: bool = False) -> Outcome:
+        """What the turn came to; waits for its end, at most `wait` seconds, then says what is there so far.
+
+        With `settle` it waits until nothing runs in the session and nothing that will wake it is open, and gives the
+        outcome of the session's last turn by then.
+        """
+        until = None if wait is None else monotonic() + wait
+        found = (await self.fold(wait=wait)).outcome
+        if not settle or not found.is_over:
+            return found
+        return await settled(self._services, self.session_id, self._owner_id, wait=seconds_left(until)) or found
 
     async def lead(self) -> Lead:
         """Where a reader begins who also wants to know what happened since the turn before this one."""
@@ -151,7 +162,9 @@ class Sent:
         self._started: Turn | None = None
         if accepted.turn_id is not None and not accepted.is_repeat:
             ending = services.signals.subscribe(end_topic(accepted.turn_id))
-            self._started = Turn(services, session_id, accepted.agent, accepted.turn_id, ending=ending)
+            self._started = Turn(
+                services, session_id, accepted.agent, accepted.turn_id, owner_id=owner_id, ending=ending
+            )
 
     @property
     def turn_id(self) -> TurnId | None:
@@ -184,11 +197,21 @@ class Sent:
                 return self._turn(found.turn_id)
             await moving.wait()
 
-    async def outcome(self, *, wait: float | None = None) -> Outcome:
-        """What that turn came to, after at most `wait` seconds in all; `queued` while the message still waits."""
+    async def outcome(self, *, wait: float | None = None, settle: bool = False) -> Outcome:
+        """What that turn came to, after at most `wait` seconds in all; `queued` while the message still waits.
+
+        With `settle` it waits until nothing runs in the session and nothing that will wake it is open, and gives the
+        outcome of the session's last turn by then.
+        """
         until = None if wait is None else monotonic() + wait
+        found = await self._outcome(until)
+        if not settle or not found.is_over:
+            return found
+        return await settled(self._services, self._session_id, self._owner_id, wait=seconds_left(until)) or found
+
+    async def _outcome(self, until: float | None) -> Outcome:
         if self._started is not None:
-            fold = await self._started.fold(wait=wait)
+            fold = await self._started.fold(wait=seconds_left(until))
             if self.input.id in fold.delivered:
                 return fold.outcome
             if not fold.outcome.is_over:
@@ -214,7 +237,39 @@ class Sent:
         return found
 
     def _turn(self, turn_id: TurnId) -> Turn:
-        return Turn(self._services, self._session_id, self._accepted.agent, turn_id)
+        return Turn(self._services, self._session_id, self._accepted.agent, turn_id, owner_id=self._owner_id)
+
+
+async def settled(
+    services: Services, session_id: SessionId, owner_id: OwnerId, *, wait: float | None = None
+) -> Outcome | None:
+    """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
+
+    def look(connection: sa.Connection) -> bool:
+        row = reading.there(connection, session_id, owner_id)
+        return row.turn_id is None and not tasks.open_count(connection, session_id, waking_only=True)
+
+    changing = services.signals.subscribe(log_topic(session_id))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(wait):
+            while not await services.database.read(look):
+                await changing.wait()
+    return await last_outcome(services, session_id, owner_id, wait=0)
+
+
+async def last_outcome(
+    services: Services, session_id: SessionId, owner_id: OwnerId, *, wait: float | None
+) -> Outcome | None:
+    """What the last turn came to, or None if there was none yet."""
+
+    def look(connection: sa.Connection) -> tuple[str, TurnRow | None]:
+        row = reading.there(connection, session_id, owner_id)
+        return row.agent, turns.last_of(connection, session_id)
+
+    agent, last = await services.database.read(look)
+    if last is None:
+        return None
+    return await Turn(services, session_id, agent, last.id, owner_id=owner_id).outcome(wait=wait)
 
 
 def seconds_left(until: float | None) -> float | None:
