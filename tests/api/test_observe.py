@@ -16,12 +16,18 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic_ai import Tool
+from pydantic_ai.exceptions import ModelHTTPError
 from structlog.testing import capture_logs
 
 from outlast import hints
+from outlast.ids import TurnId
 from outlast.observe import logs
+from outlast.observe.plain import plain
 from outlast.observe.stalls import watching_for_stalls
+from outlast.sessions import failure
 from outlast.testing import call
+from outlast.tools import outcomes
+from outlast.tools.secrets import Secrets
 from tests.support.checkpoint import Checkpoint
 from tests.support.obedient import obedient, survey_tool
 from tests.support.runtime import Runtime, scripted
@@ -167,3 +173,22 @@ async def test_log_lines_keep_secrets_and_name_the_turn(runtime: Runtime, log_li
     request = next(each for each in lines if each["event"] == "request" and "messages" in each["route"])
     assert (request["session_id"], request["status"]) == (session_id, 202)
     assert any("RuntimeError" in each.get("exception", each.get("chain", "")) for each in lines)
+
+
+def test_a_person_reads_an_exception_on_lines_of_its_own() -> None:
+    """I2, K1: with its last line beside what failed; a machine gets the same in one JSON object."""
+    secrets, out = Secrets(), io.StringIO()
+    secrets.add("hunter2!!")
+    logs.configure(is_json=False, stream=out)
+    try:
+        outcomes.internal_error("dig", ValueError("the dam\x1b[2J is broken: hunter2!!"), secrets)
+        failure.describe(ModelHTTPError(429, "some-model", {"message": "too much"}), TurnId("trn_1"), secrets)
+    finally:
+        structlog.reset_defaults()
+    first, *rest = plain(out.getvalue()).splitlines()
+    assert "tool failed" in first
+    assert "ValueError: the dam␛[2J is broken: *********" in first
+    assert any(line == "ValueError: the dam␛[2J is broken: *********" for line in rest)
+    [provider] = [line for line in rest if "provider" in line]
+    assert rest[-1] == provider, "nothing in our own frames explains it"
+    assert "429" in provider

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.serving_process import ServingProcess
 from tests.support.terminal import CTRL_C, CTRL_D, Terminal
 
 OUTLAST = Path(sys.executable).with_name("outlast")
@@ -85,6 +86,10 @@ def folder(tmp_path: Path) -> Path:
 
 def chat(folder: Path, *options: str, **environment: str) -> Terminal:
     return Terminal([OUTLAST, "chat", "app.py", *options], folder=folder, **environment)
+
+
+def chat_with_server(folder: Path, *options: str) -> Terminal:
+    return Terminal([OUTLAST, "chat", *options], folder=folder)
 
 
 def piped(folder: Path, *options: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
@@ -222,10 +227,9 @@ def test_leaving_says_what_still_runs(folder: Path) -> None:
         terminal.expect(rf"↷ block \({task_id}\) still runs\. .* may or may not have")
         session_id = terminal.expect(r"ses_\w+")
         assert terminal.ended() == 0
-    again = piped(folder, "app.py", "--database", "own.db", "--session", session_id, typed="hello\n")
-    assert "✗ block failed" in again.stdout
-    assert "You said: hello" in again.stdout or "I was told" in again.stdout
-    assert again.returncode == 0
+    with chat(folder, "--database", "own.db", "--session", session_id) as terminal:
+        terminal.expect("✗ block failed")
+        terminal.expect("(?s)I was told: .*may or may not have taken effect")
 
 
 def test_a_dumb_terminal_gets_plain_lines(folder: Path) -> None:
@@ -246,26 +250,30 @@ def test_a_dumb_terminal_gets_plain_lines(folder: Path) -> None:
 def test_a_pipe_is_answered_to_its_end(folder: Path) -> None:
     """K1: plain lines, and it leaves when all is answered, also what goes on in the background."""
     with subprocess.Popen(
-        [OUTLAST, "chat", "app.py"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [OUTLAST, "chat", "app.py"],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("survey the river\n")
         process.stdin.close()
-        shown = ""
-        for line in process.stdout:
-            shown += line
-            if "It goes on without me." in line:
-                (folder / "half").touch()
-                (folder / "done").touch()
+        assert process.stderr is not None
+        assert process.stdout.readline() == "It goes on without me.\n"
+        (folder / "half").touch()
+        (folder / "done").touch()
+        assert process.stdout.read().startswith("I was told: Result: Glomma: 4 m deep")
+        shown = process.stderr.read()
     assert process.returncode == 0
     assert "\x1b" not in shown
     order = [
+        "Loading app.py",
         "you › survey the river",
         "↷ survey(river='Glomma') goes on in the background as tsk_",
-        "It goes on without me.",
         "✓ survey finished",
-        "I was told: Result: Glomma: 4 m deep",
         "Go on with: outlast chat app.py --session ses_",
     ]
     assert sorted(order, key=shown.index) == order
@@ -278,8 +286,74 @@ def test_a_file_can_be_the_input(folder: Path) -> None:
         done = subprocess.run(
             [OUTLAST, "chat", "app.py"], cwd=folder, stdin=typed, capture_output=True, text=True, timeout=PATIENCE
         )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "You said: hello without a last line break" in done.stdout
+    assert (done.returncode, done.stdout) == (0, "You said: hello without a last line break\n")
+
+
+def test_each_line_of_a_pipe_is_answered_in_order(folder: Path) -> None:
+    """K1: the next line waits until the one before is answered; answers are on stdout alone."""
+    lines = [f"line {number}" for number in range(12)]
+    done = piped(folder, "app.py", typed="\n".join(["", *lines, "/tasks", "fail", "last"]))
+    assert (done.returncode, done.stdout) == (0, "".join(f"You said: {each}\n" for each in [*lines, "last"]))
+    assert "(model_error)" in done.stderr
+    failed = piped(folder, "app.py", "--continue", typed="hello\nfail\n")
+    assert (failed.returncode, failed.stdout) == (1, "You said: hello\n")
+
+
+SLOW = """
+import time
+from pathlib import Path
+
+while not Path("loaded").exists():
+    time.sleep(0.01)
+"""
+
+
+def test_it_says_something_at_once_and_keeps_what_is_typed(folder: Path) -> None:
+    """K1: the first line stands there before anything slow is loaded; a line and a half typed meanwhile count."""
+    (folder / "app.py").write_text(SLOW + APP)
+    with chat(folder) as terminal:
+        terminal.expect("Loading app.py")
+        terminal.press("hello\rand half a ")
+        (folder / "loaded").touch()
+        terminal.expect("You said: hello")
+        terminal.enter("line")
+        terminal.expect("You said: and half a line")
+
+
+def test_why_a_tool_failed_stands_beside_it(folder: Path) -> None:
+    """A2, K1: for who runs the program: the exception's last line, its frames on lines of their own; no more to others.
+
+    What a provider said needs no frames.
+    """
+    (folder / "app.py").write_text(APP + BROKEN)
+    with chat(folder) as terminal:
+        terminal.expect("New session")
+        terminal.enter("break it")
+        terminal.expect(r"Traceback \(most recent call last\):\n")
+        terminal.expect(r"ValueError: the dam is broken\n")
+        terminal.expect(r"✗ broken\(\) failed .* internal error \(reference \w+\)\. ValueError: the dam is broken")
+        terminal.expect(r"I heard: The tool 'broken' failed with an internal error \(reference \w+\)\.\n")
+        before = len(terminal.words)
+        terminal.enter("fail")
+        terminal.expect(r"\(model_error\)")
+        assert "Traceback" not in terminal.words[before:]
+
+
+BROKEN = """
+def breaking(messages):
+    last = messages[-1].parts[-1]
+    if last.part_kind == "tool-return" and last.tool_name == "broken":
+        return f"I heard: {last.content}"
+    return call("broken") if last_user_text(messages) == "break it" else script(messages)
+
+
+agent = Agent(ScriptedModel(breaking), name="surveyor")
+
+
+@agent.tool_plain
+def broken() -> str:
+    raise ValueError("the dam is broken")
+"""
 
 
 def test_one_message_prints_the_answer_alone(folder: Path) -> None:
@@ -320,6 +394,58 @@ def test_a_database_that_is_in_use(folder: Path) -> None:
         second = piped(folder, "app.py", "--message", "hello")
     assert second.returncode == 2
     assert f"Another process (pid {terminal.pid}) already runs the work" in second.stderr
+
+
+def test_a_chat_with_a_server(folder: Path) -> None:
+    """K1: over the server that holds the database, one found in the folder, or one named; the screen is the same."""
+    with ServingProcess(folder) as server:
+        with chat(folder) as terminal:
+            terminal.expect(f"A server has this database: talking with it at {server.place.url}")
+            terminal.expect("New session")
+            terminal.enter("survey the river")
+            terminal.expect(r"↷ survey\(river='Glomma'\) goes on in the background as tsk_")
+            terminal.expect(r"survey  █████░+  25%  1 of 4 places")
+            terminal.enter("/tasks")
+            task_id = terminal.expect(r"tsk_\w+  survey\(river='Glomma'\)  running")[:20]
+            terminal.enter("/output")
+            terminal.expect("at the source")
+            terminal.enter("measure it")
+            terminal.expect(r"⋯ measure\(river='Glomma'\)")
+            terminal.press(CTRL_C)
+            terminal.expect("■ Stopped")
+            terminal.press(CTRL_D)
+            terminal.expect(rf"↷ survey \({task_id}.*\) goes on in the server")
+            session_id = terminal.expect(r"ses_\w+")
+            assert terminal.ended() == 0
+        with chat_with_server(folder, "--continue") as terminal:
+            terminal.expect(f"Session {session_id}")
+            terminal.expect("you › survey the river")
+            terminal.enter("/cancel")
+            terminal.expect("■ survey was canceled")
+            terminal.enter("hello")
+            terminal.expect("I was told: .*was canceled")
+        url = ["--url", server.place.url, "--token", server.place.token]
+        asked = piped(folder, *url, typed="one\ntwo\n")
+        assert (asked.returncode, asked.stdout) == (0, "You said: one\nYou said: two\n")
+        assert f"Go on with: outlast chat --url {server.place.url} --session ses_" in asked.stderr
+        answer = piped(folder, *url, "--continue", "--message", "three")
+        assert (answer.returncode, answer.stdout) == (0, "You said: three\n")
+        assert piped(folder, "--url", server.place.url, "--token", "wrong", "--message", "no").returncode == 2
+        assert piped(folder, "app.py", "--url", server.place.url).returncode == 2
+        server.stop()
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_first(folder: Path) -> None:
+    """K1, P1: a tool in its thread may take as long as it likes, and so may the drain."""
+    with chat(folder, OUTLAST_DRAIN="PT600S") as terminal:
+        terminal.expect("New session")
+        terminal.enter("block the river")
+        terminal.expect("It goes on without me.")
+        terminal.press(CTRL_C)
+        terminal.expect("Go on with")
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 130
+        assert terminal.modes() == terminal.modes_before
 
 
 BAD_APPS = {

@@ -114,6 +114,18 @@ def test_send_waits_for_the_answer(folder: Path) -> None:
     assert events[-1]["type"] == "turn.completed"
 
 
+def test_send_waits_until_background_work_is_answered_too(folder: Path, gate: Path) -> None:
+    """D7, K1: --wait ends when nothing will wake the session any more, --turn with the turn."""
+    assert run(folder, "send", "--new", "--turn", f"survey {gate.name}") == "It goes on without me.\n"
+    assert "The turn goes on" in complaint(folder, "send", "--wait", "hello", "--timeout", "0.5", code=5)
+    with Program(folder, "send", "--new", "--wait", f"survey {gate.name}") as waiting:
+        waiting.expect("It goes on without me.")
+        gate.touch()
+        assert waiting.ended() == 0
+    assert waiting.out == "It goes on without me.\nI was told.\n"
+    assert "✓ survey finished" in waiting.err
+
+
 def test_send_says_where_the_message_is(folder: Path, gate: Path) -> None:
     """D2: queued behind a running turn, refused when that is asked for, and at --timeout the work goes on."""
     session = new_session(folder, f"think {gate.name}")
@@ -207,7 +219,7 @@ def test_a_server_that_stops_says_what_it_waits_for_and_nothing_of_its_readers(t
             logs.ended()
     told = server.err.partition("nothing is lost")[2].split("\n")
     assert [each for each in told if each.strip()] == [
-        "Stopping: what runs has 1 s to come to a point at which it can be handed over.",
+        "Stopping: what runs has 1 s to come to a point at which it can be handed over. Ctrl-C leaves at once.",
         "Stopped. What was running goes on at the next start.",
     ]
 

@@ -3,8 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from io import TextIOWrapper
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import typer
 from pydantic import ValidationError
@@ -25,7 +24,6 @@ def ask(
     on_interrupt: Callable[[], str] = lambda: LEFT,
 ) -> NoReturn:
     """Do `work` with a client; ends with its exit code. `on_interrupt` is asked for what Ctrl-C says."""
-    _prepare_streams()
 
     async def run() -> Exit | None:
         place = target.find(url, token)
@@ -48,10 +46,4 @@ def ask(
 
 def say(text: str) -> None:
     """To the person, not to the program that reads stdout."""
-    typer.echo(text, err=True)
-
-
-def _prepare_streams() -> None:
-    """A terminal that lacks a character shows another."""
-    for stream in (sys.stdout, sys.stderr):
-        cast(TextIOWrapper, stream).reconfigure(errors="replace")
+    print(text, file=sys.stderr, flush=True)

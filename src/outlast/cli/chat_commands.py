@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from rich.text import Text
 
 from outlast.cli import words
+from outlast.cli.chat_home import AnySession, ChatHome
 from outlast.cli.chat_screen import Screen
 from outlast.errors import InvalidInput, OutlastError
-from outlast.runtime import Outlast
-from outlast.sessions.session import Session
-from outlast.store.tasks import Task
+from outlast.wire.task import TaskAnswer
 
 HELP = """\
 /tasks         the background tasks of this conversation
@@ -28,8 +26,8 @@ STYLES = {"succeeded": "green", "failed": "red", "canceled": "yellow"}
 
 
 class Commands:
-    def __init__(self, outlast: Outlast[Any, Any], session: Session, screen: Screen) -> None:
-        self._outlast = outlast
+    def __init__(self, home: ChatHome, session: AnySession, screen: Screen) -> None:
+        self._home = home
         self._session = session
         self._screen = screen
 
@@ -60,7 +58,7 @@ class Commands:
         return True
 
     async def _tasks(self) -> None:
-        found = await self._outlast.tasks.list(session_id=self._session.id, limit=SHOWN_TASKS)
+        found = await self._home.tasks(self._session.id, limit=SHOWN_TASKS)
         if not found:
             self._say("No tasks: a call becomes one when it outruns its budget.")
         for task in found:
@@ -68,26 +66,26 @@ class Commands:
 
     async def _cancel(self, given: str) -> None:
         task = await self._find(given, is_open=True)
-        after = await self._outlast.tasks.cancel(task.id, wait=CANCEL_SECONDS)
+        after = await self._home.cancel(task.id, wait=CANCEL_SECONDS)
         if not after.is_over:
             self._say(f"{after.title} was asked to cancel and has not confirmed it yet.")
         elif after.state != "canceled":
-            self._say(f"{after.title} {after.state.value} before it could be canceled.")
+            self._say(f"{after.title} {after.state} before it could be canceled.")
 
     async def _output(self, given: str) -> None:
-        task = await self._find(given, is_open=None)
-        piece = await self._outlast.tasks.output(task.id)
+        task = await self._find(given, is_open=False)
+        piece = await self._home.output(task.id)
         if not piece.total:
             self._say(f"{task.title} has put out nothing.")
         while piece.text:
             if piece.cut:
                 self._say(f"({piece.cut} characters are no longer kept)")
             self._screen.line(Text(piece.text.removesuffix("\n")))
-            piece = await self._outlast.tasks.output(task.id, offset=piece.next_offset)
+            piece = await self._home.output(task.id, offset=piece.next_offset)
 
-    async def _find(self, given: str, *, is_open: bool | None) -> Task:
+    async def _find(self, given: str, *, is_open: bool) -> TaskAnswer:
         """The task with this id, or whose id ends so; without one, the only task there is."""
-        known = await self._outlast.tasks.list(session_id=self._session.id, is_open=is_open, limit=500)
+        known = await self._home.tasks(self._session.id, is_open=is_open)
         found = [task for task in known if task.id == given] or [task for task in known if task.id.endswith(given)]
         if len(found) == 1:
             return found[0]
@@ -98,7 +96,7 @@ class Commands:
             self._screen.line(Text(line, style="dim"))
 
 
-def _which(given: str, found: Sequence[Task], known: Sequence[Task]) -> str:
+def _which(given: str, found: Sequence[TaskAnswer], known: Sequence[TaskAnswer]) -> str:
     if not known:
         return "There is no task here for that."
     if given and not found:
@@ -106,12 +104,12 @@ def _which(given: str, found: Sequence[Task], known: Sequence[Task]) -> str:
     return f"Say which task: {_ids(found)}."
 
 
-def _ids(found: Sequence[Task]) -> str:
+def _ids(found: Sequence[TaskAnswer]) -> str:
     return ", ".join(f"{task.id} ({task.title})" for task in found[:SHOWN_TASKS])
 
 
-def _row(task: Task) -> Text:
-    state = "cancel requested" if task.cancel_requested_at and not task.is_over else task.state.value
+def _row(task: TaskAnswer) -> Text:
+    state = "cancel requested" if task.is_cancel_requested and not task.is_over else task.state
     if task.error is not None:
         state = f"{state} ({task.error['kind']})"
     said = [words.progress_line(task.progress) if not task.is_over else "", task.detail or ""]
@@ -120,7 +118,7 @@ def _row(task: Task) -> Text:
     return Text.assemble(
         f"{task.id}  ",
         (task.title, "bold"),
-        f"({words.arguments(task.spec.get('args'))})  ",
-        (state, STYLES.get(task.state.value, "")),
+        f"({words.arguments(task.args)})  ",
+        (state, STYLES.get(task.state, "")),
         ("".join(f"  {each}" for each in said if each), "dim"),
     )

@@ -49,6 +49,7 @@ class Wishes:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._rest = ""
         self._has_ended = False
+        self._leave_code: int | None = None
 
     async def next(self) -> Wish:
         return await self._queue.get()
@@ -57,7 +58,7 @@ class Wishes:
         """From here on signals are wishes."""
         loop = asyncio.get_running_loop()
         for number, key in ((signal.SIGINT, Key.INTERRUPT), (signal.SIGTERM, Key.TERMINATE)):
-            loop.add_signal_handler(number, self._queue.put_nowait, key)
+            loop.add_signal_handler(number, self._signalled, key)
             self._open.callback(loop.remove_signal_handler, number)
         return self
 
@@ -67,8 +68,21 @@ class Wishes:
         self._open.close()
 
     def leave_on_interrupt(self, code: int) -> None:
-        """From here on Ctrl-C ends the process at once. That may be done at any time: what counts is on disk."""
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, os._exit, code)
+        """From here on Ctrl-C ends the process at once. That may be done at any time: what counts is on disk.
+
+        One that came before and was not looked at counts too.
+        """
+        self._leave_code = code
+        while not self._queue.empty():
+            self._signalled(self._queue.get_nowait())
+        # Which is heard while a tool holds the event loop, too.
+        signal.signal(signal.SIGINT, lambda number, frame: self._signalled(Key.INTERRUPT))
+
+    def _signalled(self, wish: Wish) -> None:
+        if self._leave_code is None:
+            self._queue.put_nowait(wish)
+        elif wish is Key.INTERRUPT:
+            os._exit(self._leave_code)
 
     @contextmanager
     def reading(self, descriptor: int) -> Generator[None]:
@@ -90,7 +104,7 @@ class Wishes:
             yield
 
     def _take_back(self, descriptor: int) -> None:
-        tty.setcbreak(descriptor)
+        tty.setcbreak(descriptor, termios.TCSADRAIN)
         if self.redraw is not None:
             self.redraw()
 
@@ -128,7 +142,7 @@ class Wishes:
 def _keys_of(descriptor: int) -> Generator[None]:
     """Each key at once and without echo; Ctrl-C stays a signal. The terminal is put back as it was."""
     before = termios.tcgetattr(descriptor)
-    tty.setcbreak(descriptor)
+    tty.setcbreak(descriptor, termios.TCSADRAIN)  # which keeps what was typed before
     try:
         yield
     finally:

@@ -91,7 +91,7 @@ class LiveScreen:
 
     def __init__(self, console: Console, editor: LineEditor) -> None:
         self._console = console
-        self._editor = editor
+        self.editor = editor
         self._rows: Sequence[Text] = ()
         self._words = ""
         self._style = ""
@@ -132,7 +132,7 @@ class LiveScreen:
         self._live.update(Group(*said, *self._rows[:room], self._prompt()), refresh=True)
 
     def _prompt(self) -> Text:
-        editor = self._editor
+        editor = self.editor
         under = editor.text[editor.cursor : editor.cursor + 1]
         is_at_character = under != "" and under != "\n"
         return Text.assemble(

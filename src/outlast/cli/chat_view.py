@@ -1,5 +1,6 @@
 """How a session's events look in a chat."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -19,12 +20,18 @@ QUARTERS = 4
 class ChatView:
     """Shows events one by one, in order. `last_end` is the type of the last end of a turn."""
 
-    def __init__(self, screen: Screen, *, watched: str | None = None) -> None:
-        """`watched`: the session, if it is seen from outside of a chat, where nothing can be typed."""
+    def __init__(
+        self, screen: Screen, *, watched: str | None = None, explain: Callable[[str], str] = lambda text: text
+    ) -> None:
+        """`watched`: the session, if it is seen from outside of a chat, where nothing can be typed.
+
+        `explain` says what the person who runs the program may know of an error beside its text.
+        """
         self.now = Now()
         self.last_end: str | None = None
         self._screen = screen
         self._watched = watched
+        self._explain = explain
         self._parts: dict[str, str] = {}
         self._has_rows = False
         self._said: dict[str, list[str]] = {}
@@ -110,7 +117,7 @@ class ChatView:
         elif data["outcome"] == "success":
             line = Text.assemble(("✓ ", "green"), call.name, (f" {passed}", "dim"))
         else:
-            said = words.shortened(str(data["part"].get("content", "")), 200)
+            said = words.shortened(self._explain(str(data["part"].get("content", ""))), 300)
             line = Text.assemble(("✗ ", "red"), call.name, (f" {data['outcome']} after {passed}: {said}", "dim"))
         self._screen.line(line)
 
@@ -131,7 +138,8 @@ class ChatView:
             line = Text.assemble(("■ ", "yellow"), (f"{name} was canceled{after}", "bold"))
         else:
             error = task["error"] or {"kind": "failed", "message": ""}
-            line = Text.assemble(("✗ ", "red"), (f"{name} failed{after} ({error['kind']}): {error['message']}", "bold"))
+            why = self._explain(str(error["message"]))
+            line = Text.assemble(("✗ ", "red"), (f"{name} failed{after} ({error['kind']}): {why}", "bold"))
         line.append(f"  {task['id']}", "dim")
         if self.now.is_held and task["wake"] != "silent":
             line.append("  The agent hears of it when you go on.", "dim")
@@ -178,7 +186,7 @@ class ChatView:
             self._screen.line(Text.assemble(("■ ", "yellow"), (how, "dim")))
         else:
             hint = f" {self._how_to_retry()} tries again." if data.get("is_retryable") else ""
-            self._screen.line(Text.assemble(("✗ ", "red"), f"{data['message']} ({data['kind']}){hint}"))
+            self._screen.line(Text.assemble(("✗ ", "red"), f"{self._explain(data['message'])} ({data['kind']}){hint}"))
 
     def _how_to_retry(self) -> str:
         return "/retry" if self._watched is None else f"“outlast sessions retry {self._watched}”"

@@ -47,6 +47,12 @@ class Crew:
         if late:
             await asyncio.wait(late)
 
+    def kill(self) -> None:
+        """At once: whoever is there next tells what was interrupted."""
+        for each in self._members:
+            with suppress(ProcessLookupError):
+                each.kill()
+
     async def _keep(self) -> None:
         wait = _FIRST_WAIT
         while not self._leaving.is_set():

@@ -25,9 +25,8 @@ def demo(
 
         show(is_fast=fast)
         return
-    from rich.console import Console
-
+    from outlast.cli.console import console
     from outlast.cli.demo_server import make_app, what_to_type
     from outlast.cli.server import run
 
-    run(make_app(database), host="127.0.0.1", port=port, console=Console(stderr=True), advice=what_to_type())
+    run(make_app(database), host="127.0.0.1", port=port, console=console(stderr=True), advice=what_to_type())

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
+from outlast.cli.console import console as make_console
 from outlast.cli.demo_agent import FAST, TOOL, Gates, Paths, make_agent
 from outlast.cli.demo_process import AgentProcess
 from outlast.cli.demo_scene import Scene, event_line
@@ -30,7 +30,7 @@ INTERRUPTED = 130
 
 def show(*, is_fast: bool) -> None:
     """Play it on this terminal. Needs no API key, and leaves nothing behind."""
-    console = Console(highlight=False)
+    console = make_console()
     ended_before = signal.signal(signal.SIGTERM, _end)
     try:
         with tempfile.TemporaryDirectory(prefix="outlast-demo-") as folder:

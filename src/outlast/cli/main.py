@@ -4,7 +4,9 @@ Verbs that ask a server import no runtime, and those that run one import it when
 tasks should not take as long to start as an agent.
 """
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +19,7 @@ from outlast.cli.doctor import doctor
 from outlast.cli.serve import serve
 from outlast.cli.talk import attach, send, stop
 from outlast.cli.tasks import cancel, logs, ps, settle, wait
+from outlast.cli.terminal import guard
 from outlast.cli.worker import worker
 
 app = typer.Typer(
@@ -56,4 +59,24 @@ app.add_typer(keys.app, name="keys", rich_help_panel=SERVER)
 
 
 def main() -> None:
+    _guard(app)
     app()
+
+
+def _guard(commands: typer.Typer) -> None:
+    """Before a verb does anything; what typer itself says, such as its help, is ours and keeps its colours."""
+    for each in commands.registered_commands:
+        if each.callback is not None:
+            each.callback = _guarded(each.callback)
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            _guard(group.typer_instance)
+
+
+def _guarded(verb: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(verb)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        guard()
+        return verb(*args, **kwargs)
+
+    return run

@@ -12,6 +12,8 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 import typer
 import uvicorn
@@ -20,11 +22,15 @@ from rich.console import Console
 from outlast.api.app import create_app
 from outlast.api.auth import Principal
 from outlast.api.connections import guarded
+from outlast.cli import leaving
 from outlast.cli.app_file import AnyOutlast, load_app
 from outlast.cli.command import typed
+from outlast.cli.console import console as make_console
 from outlast.cli.crew import Crew
+from outlast.cli.leaving import Insistence
 from outlast.cli.memory import settle_in
 from outlast.cli.server_file import ServerFile
+from outlast.cli.terminal import raw
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.observe import logs
 from outlast.observe.sparse import SparseFilter
@@ -50,8 +56,10 @@ class Server(uvicorn.Server):
         listening: socket.socket,
         console: Console,
         advice: Sequence[str],
+        insistence: Insistence,
     ) -> None:
         super().__init__(config)
+        self._insistence = insistence
         self._advice = advice
         self._outlast = outlast
         self._listening = listening
@@ -65,13 +73,17 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Signals end the server and not the process: the runtime then hands its turns over. A second one insists."""
-        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+        """Signals end the server and not the process: the runtime then hands its turns over. A second one insists.
+
+        They stay taken when the server has ended: the process is leaving, and that may take a while.
+        """
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, self.handle_exit)
+        yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._insistence.note(sig)
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -93,9 +105,9 @@ class Server(uvicorn.Server):
         local = Principal(LOCAL_OWNER, "admin", "write", "local", key_id=key.id)
         link = self.config.app.state.logins.make(local)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportAttributeAccessIssue, reportFunctionMemberAccess]
         self._console.print(f"Outlast serves {', '.join(self._outlast.agents)} at {url}/#token={link}", soft_wrap=True)
-        self._console.print(f"  key for other programs: in {place.path}", soft_wrap=True, highlight=False)
+        self._console.print(f"  key for other programs: in {place.path}", soft_wrap=True)
         for line in self._advice:
-            self._console.print(line, soft_wrap=True, highlight=False, markup=False)
+            self._console.print(line, soft_wrap=True)
 
     async def _token(self, place: ServerFile) -> tuple[Key, str]:
         """The same key as last time if it still opens: who uses it need not notice a restart."""
@@ -116,11 +128,11 @@ class Roles:
 
 def serve_app(app: str, *, host: str, port: int, database: str | None, roles: Roles) -> None:
     """Serve what a file or module has."""
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     try:
         outlast = load_app(app, database=database)
     except OutlastError as exc:
-        console.print(exc.message, style="red", markup=False)
+        console.print(exc.message, style="red")
         raise typer.Exit(2) from exc
     if not roles.run_work:
         outlast.settings = outlast.settings.model_copy(update={"run_work": False})
@@ -137,12 +149,12 @@ def run(
     console: Console,
     advice: Sequence[str] | None = None,
     crew: Crew | None = None,
-) -> None:
+) -> NoReturn:
     """Serve until SIGINT or SIGTERM; turns are handed over, not lost. `advice` is said when it can be reached."""
     if advice is None:
         command = typed()
         advice = (f"  try: {command} send 'hello' --wait · {command} ps · Ctrl-C stops it, and nothing is lost",)
-    logs.configure(level=outlast.settings.log_level, mask=outlast.secrets.mask)
+    logs.configure(level=outlast.settings.log_level, stream=raw(sys.stderr), mask=outlast.secrets.mask)
     if host not in _LOCAL:
         console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")
     listening = _listen(host, port, console)
@@ -156,14 +168,20 @@ def run(
         access_log=False,
         http=guarded(outlast.settings),
     )
-    server = Server(config, outlast, listening, console, advice)
-    failure: list[BaseException] = []
+    insistence = Insistence()
+    if crew is not None:
+        insistence.at_once = crew.kill
+    server = Server(config, outlast, listening, console, advice, insistence)
 
     def say_why() -> None:
         seconds = outlast.settings.drain.total_seconds()
-        console.print(f"Stopping: what runs has {seconds:g} s to come to a point at which it can be handed over.")
+        console.print(
+            f"Stopping: what runs has {seconds:g} s to come to a point at which it can be handed over. "
+            "Ctrl-C leaves at once.",
+            soft_wrap=True,
+        )
 
-    async def serve_it() -> None:
+    async def serve_it() -> int:
         with ExitStack() as stack:
             try:
                 async with outlast, crew or nullcontext():
@@ -171,13 +189,12 @@ def run(
                     await server.serve(sockets=[listening])
                     stack.callback(asyncio.get_running_loop().call_later(_SILENT_SECONDS, say_why).cancel)
             except OutlastError as exc:
-                failure.append(exc)
+                console.print(str(exc), style="red")
+                return 1
+        console.print("Stopped. What was running goes on at the next start.")
+        return 0
 
-    asyncio.run(serve_it())
-    if failure:
-        console.print(str(failure[0]), style="red", markup=False)
-        raise typer.Exit(1)
-    console.print("Stopped. What was running goes on at the next start.")
+    leaving.run(serve_it())
 
 
 def _allow_files() -> None:
@@ -196,7 +213,7 @@ def _listen(host: str, port: int, console: Console) -> socket.socket:
     except OSError as exc:
         listening.close()
         why = "is taken: give another one with --port" if exc.errno == errno.EADDRINUSE else f"cannot be used: {exc}"
-        console.print(f"Port {port} on {host} {why}.", style="red", markup=False)
+        console.print(f"Port {port} on {host} {why}.", style="red")
         raise typer.Exit(1) from exc
     return listening
 
@@ -206,14 +223,14 @@ def serve_again(app: str, *, host: str, port: int, database: str | None, roles: 
     from watchfiles import PythonFilter, run_process
 
     if port == 0:
-        with closing(_listen(host, 0, Console(stderr=True))) as found:
+        with closing(_listen(host, 0, make_console(stderr=True))) as found:
             port = found.getsockname()[1]
     given = [f"--host={host}", f"--port={port}", *([] if database is None else [f"--database={database}"])]
     given += [f"--workers={roles.workers}"] if roles.workers else ["--worker" if roles.run_work else "--no-worker"]
     command = shlex.join([sys.executable, "-m", "outlast", "serve", app, *given])
     place = Path(app.partition(":")[0])
     folder = (place.parent if place.suffix == ".py" else Path()).resolve()
-    Console(stderr=True).print(f"Watching {folder} for changes", soft_wrap=True)
+    make_console(stderr=True).print(f"Watching {folder} for changes", soft_wrap=True)
     run_process(
         folder, target=command, target_type="command", watch_filter=PythonFilter(), sigint_timeout=_RELOAD_SECONDS
     )

@@ -15,6 +15,7 @@ from outlast.cli.target import AsJson, Token, Url
 from outlast.client import Client
 from outlast.client.session import Session
 from outlast.events.shown import unsaid
+from outlast.observe.plain import plain_line
 from outlast.wire.session import InterruptedCall
 
 app = typer.Typer(help="List and change sessions.", no_args_is_help=True)
@@ -203,7 +204,7 @@ def import_(
         text = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         document: Any = from_json(text)
     except (OSError, ValueError) as exc:
-        raise typer.BadParameter(f"{file} cannot be read: {exc}") from exc
+        raise typer.BadParameter(plain_line(f"{file} cannot be read: {exc}")) from exc
 
     async def work(client: Client) -> None:
         _say_made(await client.sessions.import_(document), as_json=as_json)

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from outlast.cli import words
+from outlast.observe.plain import plain, plain_json, plain_line
 
 _GAP = 2
 _LEAST = 10
@@ -15,23 +16,25 @@ _LEAST = 10
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(to_json(value, indent=2).decode() + "\n")
+    sys.stdout.write(plain_json(to_json(value, indent=2).decode()) + "\n")
 
 
 def print_json_line(value: Any) -> None:
     """One of many: a line each, as they come."""
-    sys.stdout.write(to_json(value).decode() + "\n")
+    sys.stdout.write(plain_json(to_json(value).decode()) + "\n")
     sys.stdout.flush()
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, elastic: str | None = None) -> None:
     """On a terminal the `elastic` column gives way, so that ids stay whole; elsewhere nothing is cut."""
     from rich.cells import cell_len
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from outlast.cli.console import console as make_console
+
+    console = make_console()
+    rows = [[plain_line(cell) for cell in row] for row in rows]
     widths = {name: max(map(cell_len, cells)) for name, *cells in _columns(columns, rows)}
     if elastic is not None and console.is_terminal:
         rest = sum(width + _GAP for name, width in widths.items() if name != elastic)
@@ -52,11 +55,11 @@ def _columns(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
-    """Names and values, one a line; what is not there is left out."""
+    """Names and values, one a line, further lines of a value below it; what is not there is left out."""
     shown = [(name, str(value)) for name, value in facts if value is not None and value != ""]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
-        print(f"{name:{width}}  {value}")
+        print(f"{name:{width}}  " + plain(value).replace("\n", "\n" + " " * (width + 2)))
 
 
 def ago(at: datetime) -> str:

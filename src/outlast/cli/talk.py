@@ -25,7 +25,10 @@ def send(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The message; - reads it from stdin.")],
     session: Annotated[str | None, typer.Option(metavar="ID", help="To this session.")] = None,
     new: Annotated[bool, typer.Option("--new", help="To a new session.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", "-w", help="Show the answer as it is said.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", "-w", help="Show the answer as it is said, and what background work makes of it.")
+    ] = False,
+    turn: Annotated[bool, typer.Option("--turn", help="Show the answer, and wait for nothing after its turn.")] = False,
     when_busy: Annotated[
         Literal["steer", "queue", "interrupt", "reject"],
         typer.Option(help="If a turn runs: steer it, wait for its end, stop it first, or refuse."),
@@ -37,7 +40,8 @@ def send(
 ) -> None:
     """Send a message: to the session that changed last, unless you name one or ask for a new one.
 
-    With --wait the answer goes to stdout and everything else to stderr; its end gives the exit code.
+    With --wait answers go to stdout and everything else to stderr, until nothing runs and nothing is open that will
+    wake the session; the end of its last turn gives the exit code. With --turn it is the end of the one turn.
     """
     if session is not None and new:
         raise typer.BadParameter("Give either --session or --new.")
@@ -49,13 +53,13 @@ def send(
         to = await _session(client, session, is_new=new)
         sent = await to.send(message, when_busy=when_busy)
         left = f"Left. The message is kept and its turn goes on: outlast attach {to.id}"
-        if not wait:
+        if not wait and not turn:
             _say_sent(to, sent, as_json=as_json)
             return None
         from outlast.cli.turn_view import show_answer
 
         say(f"Session {to.id}")
-        return await _within(timeout, to.id, show_answer(to, sent, as_json=as_json))
+        return await _within(timeout, to.id, show_answer(to, sent, is_turn_only=turn, as_json=as_json))
 
     ask(url, token, work, on_interrupt=lambda: left)
 
@@ -109,6 +113,8 @@ def _show_last(outcome: Outcome | None, *, as_json: bool) -> Exit:
         say(f"Nothing runs in it. Its last turn {outcome.state if outcome.state != 'stopped' else 'was stopped'}:")
         for said in filter(None, (outcome.text, unsaid(outcome.output, [outcome.text]))):
             print(said)
+        if outcome.error is not None:
+            say(f"{outcome.error.get('message', '')} ({outcome.error.get('kind', 'failed')})")
     return Exit.OK if outcome is None or outcome.state == "completed" else Exit.FAILED
 
 

@@ -2,15 +2,16 @@
 
 import asyncio
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TextIO
 
 import typer
 
 from outlast.cli import words
 from outlast.cli.asking import ask, say
 from outlast.cli.exits import Exit
-from outlast.cli.tables import ago, print_json, print_table
+from outlast.cli.tables import ago, print_json, print_json_line, print_table
 from outlast.cli.target import AsJson, Timeout, Token, Url
+from outlast.cli.terminal import raw
 from outlast.client import Client
 from outlast.wire.task import PieceAnswer, TaskAnswer
 
@@ -77,45 +78,54 @@ def _progress(task: TaskAnswer) -> str:
 def logs(
     task: TaskArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
+    as_is: Annotated[
+        bool, typer.Option("--raw", help="Into a pipe or file: exactly as it was put out, control characters too.")
+    ] = False,
     url: Url = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a task has put out; with -f while it runs, and then its end gives the exit code."""
+    """Show what a task has put out; with -f while it runs, and then its end gives the exit code.
+
+    Control characters are shown and not obeyed, unless --raw is given.
+    """
+    if as_is and raw(sys.stdout).isatty():
+        raise typer.BadParameter("--raw is for pipes and files: a terminal would obey what it is sent.")
+    out = raw(sys.stdout) if as_is else sys.stdout
 
     async def work(client: Client) -> Exit | None:
         if follow:
-            return await _follow(client, task, as_json=as_json)
+            return await _follow(client, task, out, as_json=as_json)
         offset = 0
         while True:
             piece = await client.tasks.output(task, offset=offset)
             if piece.next_offset <= offset:
                 return None
-            _put_out(piece, offset, as_json=as_json)
+            _put_out(piece, offset, out, as_json=as_json)
             offset = piece.next_offset
 
     ask(url, token, work, on_interrupt=lambda: f"Left. The task goes on: outlast logs -f {task}")
 
 
-async def _follow(client: Client, task_id: str, *, as_json: bool) -> Exit:
+async def _follow(client: Client, task_id: str, out: TextIO, *, as_json: bool) -> Exit:
     async with client.tasks.follow(task_id) as pieces:
         offset = 0
         async for piece in pieces:
-            _put_out(piece, offset, as_json=as_json)
+            _put_out(piece, offset, out, as_json=as_json)
             offset = piece.next_offset
     ended = pieces.ended or await client.tasks.get(task_id)
     say(_end_line(ended))
     return Exit.OK if ended.has_worked else Exit.FAILED
 
 
-def _put_out(piece: PieceAnswer, offset: int, *, as_json: bool) -> None:
+def _put_out(piece: PieceAnswer, offset: int, out: TextIO, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(piece.model_dump_json() + "\n")
-    else:
-        if piece.offset > offset:
-            sys.stdout.write(f"\n[{piece.offset - offset} characters are no longer kept]\n")
-        sys.stdout.write(piece.text)
-    sys.stdout.flush()
+        print_json_line(piece)
+        return
+    if piece.offset > offset:
+        out.write(f"\n[{piece.offset - offset} characters are no longer kept]\n")
+    out.write(piece.text)
+    out.flush()
 
 
 def wait(

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from rich.console import Console
-
 from outlast.cli.asking import say
 from outlast.cli.chat_screen import PlainScreen
 from outlast.cli.chat_view import ChatView
+from outlast.cli.console import console
 from outlast.cli.exits import Exit
 from outlast.cli.tables import print_json_line
 from outlast.client.session import Session
@@ -20,22 +19,39 @@ _ENDS = {"turn.completed": Exit.OK, "turn.failed": Exit.FAILED, "turn.stopped": 
 async def show_turn(session: Session, turn_id: str, *, as_json: bool) -> Exit:
     """A turn from its beginning to its end."""
     begin = await _beginning(session, turn_id)
-    with PlainScreen(Console(highlight=False)) as screen:
+    with PlainScreen(console()) as screen:
         return await _show(session, begin, screen, lambda event: event.turn_id == turn_id, as_json=as_json)
 
 
-async def show_answer(session: Session, sent: Sent, *, as_json: bool) -> Exit:
-    """The turn in which the model sees the message, from there to its end."""
-    turn_id = sent.turn_id
+async def show_answer(session: Session, sent: Sent, *, is_turn_only: bool, as_json: bool) -> Exit:
+    """The turn in which the model sees the message, from there to its end; or all from there, until it has settled."""
+    turn_id, has_begun = sent.turn_id, False
 
     def is_wanted(event: Event) -> bool:
-        nonlocal turn_id
+        nonlocal turn_id, has_begun
         if event.type == "input.delivered" and event.data["input_id"] == sent.input_id:
             turn_id = event.turn_id
-        return turn_id is not None and event.turn_id == turn_id
+        is_own = turn_id is not None and event.turn_id == turn_id
+        has_begun = has_begun or is_own
+        return is_own if is_turn_only else has_begun
 
-    with PlainScreen(Console(highlight=False), notes=Console(stderr=True, highlight=False)) as screen:
-        return await _show(session, session.last_event, screen, is_wanted, as_json=as_json)
+    settling = None if is_turn_only else _Settling(session)
+    with PlainScreen(console(), notes=console(stderr=True)) as screen:
+        return await _show(session, session.last_event, screen, is_wanted, settling, as_json=as_json)
+
+
+class _Settling:
+    """Whether all that a session was set to work on is shown: asked where the log says that something has ended."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._until: int | None = None
+        """The last event by the time at which it had settled."""
+
+    async def is_shown(self, event: Event, position: int) -> bool:
+        if (event.is_terminal or event.type == "task.ended") and await self._session.is_settled():
+            self._until = (await self._session.refresh()).last_event
+        return self._until is not None and position >= self._until
 
 
 async def _beginning(session: Session, turn_id: str) -> int:
@@ -53,9 +69,16 @@ async def _beginning(session: Session, turn_id: str) -> int:
 
 
 async def _show(
-    session: Session, after: int, screen: PlainScreen, is_wanted: Callable[[Event], bool], *, as_json: bool
+    session: Session,
+    after: int,
+    screen: PlainScreen,
+    is_wanted: Callable[[Event], bool],
+    settling: _Settling | None = None,
+    *,
+    as_json: bool,
 ) -> Exit:
     view = ChatView(screen, watched=session.id)
+    ended: Exit | None = None
     async with session.events(after=after) as stream:
         async for event in stream:
             if not is_wanted(event):
@@ -65,6 +88,8 @@ async def _show(
             else:
                 view.show(event)
             if event.is_terminal:
-                return _ENDS[event.type]
+                ended = _ENDS[event.type]
+            if event.is_terminal if settling is None else await settling.is_shown(event, stream.position):
+                return ended or Exit.OK
     say("The session was deleted.")
     return Exit.NOT_FOUND

@@ -5,12 +5,18 @@ import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
 
 import typer
 from rich.console import Console
 
+from outlast.cli import leaving
 from outlast.cli.app_file import AnyOutlast, load_app
+from outlast.cli.console import console as make_console
+from outlast.cli.leaving import Insistence
 from outlast.cli.memory import settle_in
+from outlast.cli.terminal import raw
 from outlast.errors import OutlastError
 from outlast.observe import logs
 from outlast.observe.metrics import WorkMetrics
@@ -19,28 +25,40 @@ from outlast.observe.stalls import watching_for_stalls
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def run(app: str, *, database: str | None, metrics: tuple[str, int] | None, leave_with_parent: bool) -> None:
+def run(app: str, *, database: str | None, metrics: tuple[str, int] | None, leave_with_parent: bool) -> NoReturn:
     """`metrics`: the address at which Prometheus may ask."""
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     try:
         outlast = load_app(app, database=database)
     except OutlastError as exc:
-        console.print(exc.message, style="red", markup=False)
+        console.print(exc.message, style="red")
         raise typer.Exit(2) from exc
     if outlast.is_embedded:
         message = "A worker needs PostgreSQL: a SQLite file has one process, and `outlast serve` runs its work."
-        console.print(message, style="red", markup=False)
+        console.print(message, style="red")
         raise typer.Exit(2)
     outlast.settings = outlast.settings.model_copy(update={"run_work": True})
-    logs.configure(level=outlast.settings.log_level, mask=outlast.secrets.mask)
+    logs.configure(level=outlast.settings.log_level, stream=raw(sys.stderr), mask=outlast.secrets.mask)
     numbers = WorkMetrics()
     outlast.listen(numbers.seen)
+    leaving.run(_run(outlast, console, numbers, metrics, leave_with_parent=leave_with_parent))
+
+
+async def _run(
+    outlast: AnyOutlast,
+    console: Console,
+    numbers: WorkMetrics,
+    metrics: tuple[str, int] | None,
+    *,
+    leave_with_parent: bool,
+) -> int:
     try:
         with _answering(numbers, metrics, console):
-            asyncio.run(_work(outlast, console, numbers, leave_with_parent=leave_with_parent))
+            await _work(outlast, console, numbers, leave_with_parent=leave_with_parent)
     except OutlastError as exc:
-        console.print(exc.message, style="red", markup=False)
-        raise typer.Exit(1) from exc
+        console.print(exc.message, style="red")
+        return 1
+    return 0
 
 
 @contextmanager
@@ -51,9 +69,7 @@ def _answering(numbers: WorkMetrics, address: tuple[str, int] | None, console: C
     try:
         close = numbers.serve(*address)
     except OSError as exc:
-        console.print(
-            f"Port {address[1]} on {address[0]} cannot be used for metrics: {exc}.", style="red", markup=False
-        )
+        console.print(f"Port {address[1]} on {address[0]} cannot be used for metrics: {exc}.", style="red")
         raise typer.Exit(1) from exc
     try:
         yield
@@ -65,19 +81,20 @@ async def _work(outlast: AnyOutlast, console: Console, numbers: WorkMetrics, *, 
     loop = asyncio.get_running_loop()
     leave = asyncio.Event()
 
-    def told() -> None:
-        leave.set()
-        for each in _SIGNALS:
-            loop.remove_signal_handler(each)  # a second one insists
+    insistence = Insistence()
+
+    def told(number: int, _: FrameType | None) -> None:
+        insistence.note(number)
+        loop.call_soon_threadsafe(leave.set)
 
     for each in _SIGNALS:
-        loop.add_signal_handler(each, told)
+        signal.signal(each, told)
     if leave_with_parent:
         # Nobody writes to it: it is ready when whoever started this process is gone.
         loop.add_reader(sys.stdin.fileno(), lambda: (loop.remove_reader(sys.stdin.fileno()), leave.set()))
     async with outlast:
         settle_in()
         with watching_for_stalls(numbers.stalls.inc):
-            console.print(f"A worker for {', '.join(outlast.agents)} is ready.", markup=False)
+            console.print(f"A worker for {', '.join(outlast.agents)} is ready.")
             await leave.wait()
-            console.print("Leaving: turns are handed over at their next boundary.")
+            console.print("Leaving: turns are handed over at their next boundary. Ctrl-C leaves at once.")

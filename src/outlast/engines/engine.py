@@ -161,7 +161,10 @@ class Worker:
         self.workshop.calls.parked.lose()
 
     async def close(self, drain_seconds: float) -> None:
-        """Let turns reach a boundary and hand them over; then cancel what still runs and hand that over too."""
+        """Let turns reach a boundary and hand them over; then cancel what still runs and hand that over too.
+
+        Parked calls have the same time, from now on.
+        """
         self.leave()
         until = monotonic() + drain_seconds
         await self._let_arrive(until)
@@ -172,7 +175,7 @@ class Worker:
         leaving = {self._running[turn_id] for turn_id in self._attempts}
         if leaving:
             await asyncio.wait(leaving)
-        await self.workshop.calls.parked.close(drain_seconds)
+        await self.workshop.calls.parked.close(max(0.0, until - monotonic()))
         await self._wait(None)
 
     async def _let_arrive(self, until: float) -> None:

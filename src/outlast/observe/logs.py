@@ -1,4 +1,4 @@
-"""Structured log lines: one JSON object each, secrets masked, long values cut."""
+"""Structured log lines, secrets masked, long values cut: one JSON object each, or lines that a person reads."""
 
 import logging
 import sys
@@ -8,6 +8,7 @@ from typing import Any, TextIO, cast
 import structlog
 from opentelemetry import trace
 
+from outlast.observe.plain import plain
 from outlast.tools.redact import error_chain, redact
 
 _OWN = ("event", "level", "timestamp", "logger", "exception", "chain")
@@ -17,15 +18,16 @@ def configure(
     *,
     is_json: bool | None = None,
     level: str = "info",
-    stream: TextIO = sys.stderr,
+    stream: TextIO | None = None,
     mask: Callable[[Any], Any] = lambda value: value,
 ) -> None:
-    """Set up the process's logs: JSON for machines, or coloured lines when a person looks on.
+    """Set up the process's logs: JSON for machines, or coloured lines when a person looks on. To stderr unless said.
 
     `mask` gives a line without what must not be read in it.
     """
-    for_machines = not stream.isatty() if is_json is None else is_json
-    renderer: Any = structlog.processors.JSONRenderer() if for_machines else _for_people()
+    out = sys.stderr if stream is None else stream
+    for_machines = not out.isatty() if is_json is None else is_json
+    rendering = [structlog.processors.JSONRenderer()] if for_machines else for_people()
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -34,10 +36,10 @@ def configure(
             add_trace,
             redacted,
             lambda _, __, line: mask(line),
-            renderer,
+            *rendering,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(file=stream),
+        logger_factory=structlog.WriteLoggerFactory(file=out),
         cache_logger_on_first_use=False,
     )
 
@@ -62,5 +64,14 @@ def redacted(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[
     return {**own, **rest}
 
 
-def _for_people() -> structlog.dev.ConsoleRenderer:
-    return structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+def for_people(*, colors: bool = True) -> list[Any]:
+    """What a person sees: an exception on lines of its own, and nothing that a terminal would obey."""
+    traceback = structlog.dev.plain_traceback
+    return [readable, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=traceback)]
+
+
+def readable(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    chain = line.pop("chain", None)
+    if chain is not None:
+        line["exception"] = chain
+    return {name: plain(value) if isinstance(value, str) else value for name, value in line.items()}

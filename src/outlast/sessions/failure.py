@@ -18,7 +18,7 @@ from pydantic_ai.exceptions import (
 )
 
 from outlast.ids import TurnId, reference_id
-from outlast.tools.redact import error_chain, redact
+from outlast.tools.redact import error_chain, last_line, redact
 from outlast.tools.secrets import Secrets
 
 log = structlog.get_logger("outlast.turns")
@@ -90,12 +90,22 @@ def crash_loop(claims: int) -> Failure:
     )
 
 
+def _tell(exc: BaseException, turn_id: TurnId, reference: str, secrets: Secrets) -> None:
+    """To whoever runs the program: a provider's refusal in one line, for nothing in our frames explains it."""
+    why = secrets.mask(last_line(exc))
+    if isinstance(exc, ModelAPIError):
+        log.error("turn failed: the model's provider said no", turn_id=turn_id, reference=reference, error=why)
+    else:
+        chain = secrets.mask(error_chain(exc))
+        log.error("turn failed", turn_id=turn_id, reference=reference, error=why, chain=chain)
+
+
 def describe(exc: BaseException, turn_id: TurnId, secrets: Secrets) -> Failure:
     """Any exception that ended a turn, as a failure; its whole chain goes to the log."""
     if isinstance(exc, Failure):
         return exc
     reference, said = reference_id(), secrets.mask(redact(str(exc)))
-    log.error("turn failed", turn_id=turn_id, reference=reference, chain=secrets.mask(error_chain(exc)))
+    _tell(exc, turn_id, reference, secrets)
     if is_too_long(exc):
         return Failure("context_too_long", "The conversation no longer fits the model's window.", True, reference)
     if isinstance(exc, ModelAPIError):

@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from outlast.ids import reference_id
 from outlast.tools.escape import escape
-from outlast.tools.redact import error_chain
+from outlast.tools.redact import error_chain, last_line
 from outlast.tools.secrets import Secrets
 
 log = structlog.get_logger("outlast.calls")
@@ -122,7 +122,8 @@ def translate(tool: str, exc: BaseException, secrets: Secrets) -> BaseException:
 def internal_error(tool: str, exc: BaseException, secrets: Secrets) -> ToolFailed:
     """Log the whole chain under a reference, and give the model only the reference."""
     reference = reference_id()
-    log.error("tool failed", tool=tool, reference=reference, chain=secrets.mask(error_chain(exc)))
+    why = secrets.mask(last_line(exc))
+    log.error("tool failed", tool=tool, reference=reference, error=why, chain=secrets.mask(error_chain(exc)))
     error = ToolFailed(f"The tool {tool!r} failed with an internal error (reference {reference}).")
     error.__cause__ = exc
     return error

@@ -43,6 +43,12 @@ def error_chain(exc: BaseException) -> str:
     return redact(text, cut=CHAIN_BYTES)
 
 
+def last_line(exc: BaseException) -> str:
+    """What an exception says of itself, for whoever runs the program: the model and tenants get a reference."""
+    said = "".join(traceback.format_exception_only(exc)).strip()
+    return redact(said.splitlines()[-1] if said else type(exc).__name__, cut=CHAIN_BYTES)
+
+
 def _is_secret(name: Any) -> bool:
     return isinstance(name, str) and name.lower().replace("-", "_") in _NAMES
 
