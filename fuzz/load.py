@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,8 +89,9 @@ class Bystander:
         return got
 
 
-def measure(folder: Path, seconds: float) -> dict[str, Any]:
-    with ServingProcess(folder, app="fuzz.load_app:app") as server:
+def measure(folder: Path, seconds: float, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """`environment`: settings of the server."""
+    with ServingProcess(folder, app="fuzz.load_app:app", environment=environment) as server:
         figures = asyncio.run(_measure(server, seconds))
         figures["is_alive"] = server.process.poll() is None
         figures["log_bytes"] = len(server.err)

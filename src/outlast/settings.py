@@ -149,7 +149,7 @@ class Settings(BaseSettings):
         default=3_000, ge=1, description="Requests a minute of one owner, counted in each process."
     )
     max_open_requests_per_owner: int = Field(
-        default=500, ge=1, description="Requests of one owner that are open at once in each process, streams included."
+        default=100, ge=1, description="Requests of one owner that are open at once in each process, streams included."
     )
     max_body_bytes_per_minute: int = Field(
         default=64 * 1024 * 1024, ge=1, description="Bytes in the bodies of one owner in a minute, in each process."

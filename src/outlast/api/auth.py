@@ -169,6 +169,10 @@ class Gate:
             raise Forbidden("This key may only read.")
         return found
 
+    def note_refusal(self, request: Request, error: TooManyRequests) -> None:
+        """It was let in, and there was no room for what it asked for."""
+        self._strangers.note_refusal(shown_by(request, is_programs=self._is_programs), error)
+
     async def _find(self, request: Request) -> Principal:
         for each in self._authenticators:
             found = await each(request)

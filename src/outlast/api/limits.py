@@ -78,10 +78,12 @@ class OpenRequests:
         self._most = most
         self._open: Counter[str] = Counter()
 
-    @contextmanager
-    def opened(self, owner_id: str) -> Generator[None]:
+    def check(self, owner_id: str) -> None:
         if self._open[owner_id] >= self._most:
             raise TooManyRequests(f"{self._most} requests and streams are open: close some first.", retry_after=1)
+
+    @contextmanager
+    def opened(self, owner_id: str) -> Generator[None]:
         self._open[owner_id] += 1
         try:
             yield

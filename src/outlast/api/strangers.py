@@ -91,7 +91,7 @@ class Strangers:
         self._refused[shown] = (monotonic() + _REFUSED_SECONDS, count + 1, error)
 
     async def check(self, shown: bytes) -> None:
-        """Raises for whoever was refused a moment ago; who does not heed that waits for its answer."""
+        """Raises for whoever was refused again and again, up to a moment ago; some wait for their answer."""
         found = self._refused.get(shown)
         if found is None:
             return
@@ -100,11 +100,13 @@ class Strangers:
             if late > _FORGOTTEN_SECONDS:
                 del self._refused[shown]
             return
+        if count < _FREE_REFUSALS:
+            return
         self._refused[shown] = (until, count + 1, error)
-        if count >= _FREE_REFUSALS and self._held < _MOST_HELD:
+        if self._held < _MOST_HELD:
             self._held += 1
             try:
                 await asyncio.sleep(_HELD_SECONDS)
             finally:
                 self._held -= 1
-        raise TooManyRequests(error.message, **error.details, is_closing=count >= _FREE_REFUSALS)
+        raise TooManyRequests(error.message, **error.details, is_closing=True)
