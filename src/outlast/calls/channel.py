@@ -19,6 +19,7 @@ from outlast.store.database import Database, persistently
 from outlast.store.files import FileStore, key_of
 from outlast.store.outputs import HEAD, TAIL, Chunk
 from outlast.store.unit import Unit
+from outlast.tools import clean
 from outlast.tools.secrets import MaskedStream, Secrets
 
 log = structlog.get_logger("outlast.calls")
@@ -122,21 +123,26 @@ class CallChannel:
 
     def progress(self, progress: dict[str, Any]) -> None:
         self.is_used = True
-        self._loop.call_soon_threadsafe(self._take_progress, self._home.secrets.mask(progress))
+        self._loop.call_soon_threadsafe(self._take_progress, self._home.secrets.mask(_plain(progress)))
 
     def output(self, text: str) -> None:
         if not text or self._is_closed:
             return
         self.is_used = True
         with self._speaking:
-            self._buffer.add(self._masked.feed(_storable(text)), self._attempt)
+            self._buffer.add(self._masked.feed(clean.text(text)), self._attempt)
         if self._flushing is None:
             self._loop.call_soon_threadsafe(self._begin_flush)
 
     def artifact(self, name: str, data: bytes, media_type: str) -> str:
         self.is_used = True
         key = key_of(self._session_id, data)
-        entry = {"id": key, "name": self._home.secrets.mask(name), "media_type": media_type, "bytes": len(data)}
+        entry = {
+            "id": key,
+            "name": self._home.secrets.mask(clean.words_of(name)),
+            "media_type": clean.words_of(media_type),
+            "bytes": len(data),
+        }
         self._loop.call_soon_threadsafe(self._put, entry, bytes(data))
         return key
 
@@ -244,5 +250,8 @@ def _one(run: list[Chunk]) -> Chunk:
     return Chunk(run[0].offset, "".join(each.text for each in run), attempt=run[0].attempt)
 
 
-def _storable(text: str) -> str:
-    return text.encode(errors="replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}")
+def _plain(progress: dict[str, Any]) -> dict[str, Any]:
+    """Whatever a tool says: two numbers and a few words, or nothing."""
+    words = {name: None if progress[name] is None else clean.words_of(progress[name]) for name in ("unit", "label")}
+    current, total = clean.number(progress["current"]), clean.number(progress["total"])
+    return {"current": current or 0, "total": total, **words}

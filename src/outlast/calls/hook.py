@@ -223,7 +223,7 @@ class CallHook(RunTasks):
         await _closed(running, self.policy.grace)
         if ended.cancelled():
             raise outcomes.internal_error(running.tool, asyncio.CancelledError(), running.secrets)
-        return await self.host.view(running, outcomes.settle(running.tool, ended.result(), running.secrets))
+        return await self.host.view(running, outcomes.settle(ended.result(), running.secrets))
 
     def _failed(self, running: RunningCall, error: BaseException) -> BaseException:
         if running.tool in self.control_names:

@@ -14,6 +14,7 @@ from outlast.sessions.resume import OpenCallBook
 from outlast.sessions.turn_calls import TurnCalls
 from outlast.sessions.turn_log import TurnLog
 from outlast.store import inputs, interrupted
+from outlast.tools import clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class CallLog:
             "outcome": "parked" if task_id is not None and part.outcome == "success" else part.outcome,
             "part": history.encode_part(part),
             **_given(
-                content=to_jsonable_python(content) if content else None,
+                content=to_jsonable_python(content, fallback=clean.words_of) if content else None,
                 artifacts=self.calls.artifacts(part.tool_call_id),
                 task_id=task_id,
             ),

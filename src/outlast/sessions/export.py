@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     sanitize_messages,
 )
-from pydantic_core import from_json, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from outlast.errors import InvalidInput
 from outlast.ids import SessionId
@@ -25,7 +25,7 @@ from outlast.sessions.shown import Shown
 from outlast.store import messages, tasks, turns
 from outlast.store.messages import MessageRow
 from outlast.store.sessions import SessionRow
-from outlast.store.spill import Room, unpack_within
+from outlast.store.spill import Room
 from outlast.tools.foreign import harmless
 from outlast.tools.outcomes import normalise
 
@@ -42,7 +42,7 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
     said: list[dict[str, Any]] = []
     for each in await _all_messages(services, row.id):
         room.where = f"messages[{len(said)}]"
-        message = from_json(await unpack_within(services.files, each.body, room))
+        message = await history.shown(services.files, each, room)
         place = {"position": each.position, "turn_id": each.turn_id, "superseded_by": each.superseded_by}
         said.append({**place, "message": services.shown.message(message)})
 

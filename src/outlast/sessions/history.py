@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
+import structlog
 from pydantic import TypeAdapter
 from pydantic_ai.messages import (
     ModelMessage,
@@ -17,15 +18,18 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
-from pydantic_core import from_json, to_json
 
 from outlast.ids import SessionId, TurnId
+from outlast.sessions.plain_message import make_plain
 from outlast.store import messages
 from outlast.store.database import Database
 from outlast.store.files import FileStore
 from outlast.store.spill import Room, pack, unpack, unpack_within
+from outlast.tools import clean, row_json
 from outlast.tools.outcomes import interrupted
 from outlast.tools.secrets import Secrets
+
+log = structlog.get_logger("outlast.sessions")
 
 
 @cache
@@ -42,8 +46,6 @@ def _part_type() -> TypeAdapter[ToolReturnPart]:
 _PAGE = 200
 _MASKED = "outlast_masked_calls"
 _SHOWN = 1024 * 1024
-_MAYBE_TOO_DEEP = 150
-"""JSON with fewer brackets is read back whatever its form; with more, one must try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +74,38 @@ async def stored(
     files: FileStore, row: messages.MessageRow, show: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> StoredMessage:
     """Up to 1 MiB of its large values in place, the rest named; `show` gives a message as its reader may see it."""
-    body = await unpack_within(files, row.body, Room(_SHOWN))
-    return StoredMessage(row.position, row.turn_id, row.event, show(from_json(body)), row.superseded_by)
+    message = show(await shown(files, row, Room(_SHOWN)))
+    return StoredMessage(row.position, row.turn_id, row.event, message, row.superseded_by)
+
+
+async def shown(files: FileStore, row: messages.MessageRow, room: Room) -> dict[str, Any]:
+    """A message for people. In place of one that cannot be read, one that says so."""
+    try:
+        found = row_json.read_object(await unpack_within(files, row.body, room))
+    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        log.error("a stored message cannot be read", position=row.position, error=repr(exc))
+        found = row_json.unreadable(len(row.body))
+    if not row_json.is_unreadable(found) and isinstance(found.get("parts"), list):
+        return found
+    words = row_json.unreadable(len(row.body))["message"]
+    part = {"part_kind": "user-prompt" if row.kind == "request" else "text", "content": f"[{words}]"}
+    return {"kind": row.kind, "parts": [part]}
 
 
 async def encode(files: FileStore, session_id: SessionId, message: ModelMessage) -> str:
-    """Raises for what could not be read back: a row like that would end every turn after it."""
-    body = message_type().dump_json(message)
-    if body.count(b"{") + body.count(b"[") > _MAYBE_TOO_DEEP:
-        from_json(body)
-    return await pack(files, session_id, body)
+    """What could not be read back is cleaned first, in the message itself: it would end every turn after it."""
+    return await pack(files, session_id, _encoded(message))
 
 
 def masked(message: ModelMessage, secrets: Secrets) -> ModelMessage:
     """Without registered values: the same message where it has none."""
     if secrets.is_empty:
         return message
-    plain = message_type().dump_python(message, mode="json")
-    clean = secrets.mask(plain)
-    if clean is plain:
+    plain = _plain(message)
+    shown = secrets.mask(plain)
+    if shown is plain:
         return message
-    result = message_type().validate_python(clean)
+    result = message_type().validate_python(shown)
     if isinstance(message, ModelResponse) and isinstance(result, ModelResponse):
         pairs = zip(calls_of(message), calls_of(result), strict=True)
         changed = [call.tool_call_id for call, stored in pairs if call.args != stored.args]
@@ -109,11 +122,31 @@ def masked_calls(messages: Sequence[ModelMessage]) -> set[str]:
 def encode_small(message: ModelMessage, *, beside: Sequence[Any] = ()) -> str:
     """For messages that are known to fit a row. `beside`: stored files that belong to the text of the first part."""
     if not beside:
-        return message_type().dump_json(message).decode()
-    body = message_type().dump_python(message, mode="json")
+        return _encoded(message).decode()
+    body = _plain(message)
     first = body["parts"][0]
     first["content"] = [first["content"], *beside]
-    return to_json(body).decode()
+    return row_json.write(body)
+
+
+def _plain(message: ModelMessage) -> dict[str, Any]:
+    try:
+        return message_type().dump_python(message, mode="json")
+    except Exception as exc:  # as in `_encoded`
+        log.info("a message is cleaned before it is looked at", error=type(exc).__name__)
+    make_plain(message)
+    return message_type().dump_python(message, mode="json")
+
+
+def _encoded(message: ModelMessage) -> bytes:
+    try:
+        body = message_type().dump_json(message)
+        if b"\\u0000" not in body and row_json.is_readable(body):  # a NUL: ids and names stand in columns too
+            return body
+    except Exception as exc:  # whatever it was: it is cleaned, and that is written
+        log.info("a message is cleaned before it is stored", error=type(exc).__name__)
+    make_plain(message)
+    return message_type().dump_json(message)
 
 
 async def decode(files: FileStore, body: str) -> ModelMessage:
@@ -121,7 +154,7 @@ async def decode(files: FileStore, body: str) -> ModelMessage:
 
 
 def encode_part(part: ToolReturnPart) -> dict[str, Any]:
-    return _part_type().dump_python(part, mode="json")
+    return _part_type().dump_python(part, mode="json", fallback=clean.words_of)
 
 
 def decode_part(data: dict[str, Any]) -> ToolReturnPart:

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, Union
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_ai import Agent
 from pydantic_ai._output import types_from_output_spec  # pyright: ignore[reportPrivateUsage]  # nothing public tells
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_json
+
+from outlast.tools import clean
 
 _ANY_OF: Any = Union
 """For types that are only known when an agent is: checkers read `Union[...]` as a declaration."""
@@ -32,7 +34,7 @@ class OutputTypes:
         if output is None or type(output) in (str, bool, int):
             return StoredOutput(output)
         name = self._name_of(output)
-        return StoredOutput(to_jsonable_python(self._plain(output, name), inf_nan_mode="null"), name)
+        return StoredOutput(clean.value(self._plain(output, name)), name)
 
     def load(self, stored: StoredOutput) -> Any:
         """The object again. JSON if that is no longer what the agent declares, or cannot be read back."""
@@ -53,7 +55,7 @@ class OutputTypes:
                 return adapter.dump_python(output, mode="json", by_alias=True, warnings="error")
             except PydanticSerializationError:
                 pass  # it is not of the type that was declared
-        return to_jsonable_python(output, bytes_mode="base64", fallback=repr)
+        return output
 
     @cached_property
     def _types(self) -> Sequence[Any]:

@@ -17,10 +17,10 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolCallPartDelta,
 )
-from pydantic_core import to_json
 
 from outlast.events.types import EventType
 from outlast.sessions.turn_log import TurnLog
+from outlast.tools import clean, row_json
 from outlast.tools.secrets import MaskedStream
 
 
@@ -35,6 +35,8 @@ class ResponseLog:
     texts: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     """What arrived; of that, `lengths` were told."""
     masked: dict[int, MaskedStream] = field(default_factory=dict[int, MaskedStream])
+    halves: dict[int, str] = field(default_factory=dict[int, str])
+    """The first half of a character whose second half comes with the next delta."""
 
     def take(self, event: AgentStreamEvent) -> None:
         if isinstance(event, PartStartEvent):
@@ -45,6 +47,8 @@ class ResponseLog:
             self.end(event.index)
 
     def end(self, index: int) -> None:
+        if self.halves.pop(index, None) is not None:
+            self._grow(index, "\N{REPLACEMENT CHARACTER}")
         if index in self.open_parts:
             self._tell(index, self.masked[index].close())
             part = self.open_parts.pop(index)
@@ -65,8 +69,8 @@ class ResponseLog:
     def _as_told(self, index: int, part: ModelResponsePart) -> ModelResponsePart:
         if index not in self.texts or not isinstance(part, TextPart | ThinkingPart):
             return part
-        told = "".join(self.texts[index])[: self.lengths[index]]
-        if part.content == told or not part.content.startswith(told):
+        told, content = "".join(self.texts[index])[: self.lengths[index]], clean.text(part.content)
+        if content == told or not content.startswith(told):
             return part
         return replace(part, content=told) if isinstance(part, TextPart) else ThinkingPart(told)
 
@@ -81,11 +85,13 @@ class ResponseLog:
         self.masked[index] = MaskedStream(self.log.secrets)
         data: dict[str, Any] = {"part": self.open_parts[index], "kind": _kind(part)}
         if isinstance(part, ToolCallPart):
-            data |= {"call_id": part.tool_call_id, "tool": part.tool_name}
+            data |= {"call_id": clean.text(part.tool_call_id), "tool": clean.text(part.tool_name)}
         self.log.add(EventType.PART_STARTED, data)
         self._grow(index, _start_text(part))
 
     def _grow(self, index: int, text: str) -> None:
+        if not text.isascii() or "\x00" in text or index in self.halves:
+            text = self._whole(index, text)
         if text and index in self.open_parts:
             self.texts[index].append(text)
             self._tell(index, self.masked[index].feed(text))
@@ -94,6 +100,13 @@ class ResponseLog:
         if text:
             self.log.add_delta(self.open_parts[index], self.lengths[index], text)
             self.lengths[index] += len(text)
+
+    def _whole(self, index: int, text: str) -> str:
+        """Without what no store takes; a half of a character waits for the other one."""
+        text = self.halves.pop(index, "") + text
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            self.halves[index], text = text[-1], text[:-1]
+        return clean.text(text)
 
 
 def _kind(part: ModelResponsePart) -> str:
@@ -121,4 +134,4 @@ def _delta_text(delta: object) -> str:
 def _args_text(args: Any) -> str:
     if args is None or isinstance(args, str):
         return args or ""
-    return to_json(args).decode()
+    return row_json.write(args)

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 import sqlalchemy as sa
-from pydantic_core import from_json
+from pydantic_core import to_json
 
 from outlast.errors import Conflict, InvalidInput, NotFound
 from outlast.events.types import EventType
@@ -14,6 +14,7 @@ from outlast.store import inputs, interrupted
 from outlast.store.inputs import Input, InputKind
 from outlast.store.tables import events
 from outlast.store.unit import Unit
+from outlast.tools import row_json
 
 
 class Verdict(StrEnum):
@@ -67,11 +68,11 @@ def _interrupted_tool(unit: Unit, session_id: SessionId, call_id: str) -> str:
         sa.select(events.c.data).where(
             events.c.session_id == session_id,
             events.c.type == EventType.CALL_ENDED.value,
-            events.c.data.contains(f'"call_id":"{call_id}"', autoescape=True),
+            events.c.data.contains(f'"call_id":{to_json(call_id).decode()}', autoescape=True),
         )
     ).scalars()
-    for data in map(from_json, found):
-        if data["call_id"] == call_id:
+    for data in map(row_json.read_object, found):
+        if data.get("call_id") == call_id:
             if data["outcome"] != "interrupted":
                 raise Conflict(f"The call ended as {data['outcome']}: there is nothing to settle.")
             return data["tool"]

@@ -1,9 +1,9 @@
 """Events: reading the log page by page, folding ended parts, leaving out what was dropped."""
 
 from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
-from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds
 from outlast.events.event import Event
@@ -14,6 +14,7 @@ from outlast.ids import SessionId, TurnId
 from outlast.store.statement import Row, Statement
 from outlast.store.tables import events, sessions
 from outlast.store.unit import Unit
+from outlast.tools import row_json
 
 PAGE = 1_000
 _PARTS = (EventType.PART_STARTED.value, EventType.PART_DELTA.value, EventType.PART_ENDED.value)
@@ -51,13 +52,28 @@ _BOUNDS_AND_AFTER = Statement(
 """In one statement, which needs no transaction around it. SQLite, where that costs nothing, has no such join."""
 
 
+def told(type_: str, stored: str) -> tuple[str, dict[str, Any]]:
+    """Type and data of an event. One that cannot be read is told as a flag that says so, or as the end that it was.
+
+    Any other type would promise fields that it no longer has.
+    """
+    data = row_json.read_object(stored)
+    if not row_json.is_unreadable(data):
+        return type_, data
+    lost = {"reason": row_json.UNREADABLE, **data}
+    if type_ in TERMINAL:
+        return type_, {"output": None, "usage": {}, "is_retryable": True, "reference": None, **lost}
+    return EventType.SESSION_FLAGGED.value, {"type": type_, **lost}
+
+
 def from_row(row: Row) -> Event:
+    type_, data = told(row["type"], row["data"])
     return Event(
         session_id=SessionId(row["session_id"]),
         number=row["number"],
-        type=row["type"],
+        type=type_,
         at=from_microseconds(row["at"]),
-        data=from_json(row["data"]),
+        data=data,
         turn_id=row["turn_id"],
         task_id=row["task_id"],
     )
@@ -120,7 +136,9 @@ def last_end(connection: sa.Connection, session_id: SessionId, *, before: int) -
 def of_turn(
     connection: sa.Connection, session_id: SessionId, turn_id: TurnId, types: Collection[str], *, after: int
 ) -> list[Event]:
-    return _of_turn(connection, session_id, turn_id, types, after, None)
+    """Without those that cannot be read."""
+    found = _of_turn(connection, session_id, turn_id, types, after, None)
+    return [event for event in found if event.type in types]
 
 
 def _of_turn(
@@ -170,13 +188,13 @@ def fold_parts(unit: Unit, session_id: SessionId, turn_id: TurnId, *, after: int
         return None
     ends = of_turn(unit.connection, session_id, turn_id, (EventType.PART_ENDED.value,), after=after)
     ended = {event.data["part"] for event in ends}
-    for group in fold(event for event in found if event.data["part"] in ended):
+    for group in fold(event for event in found if event.data.get("part") in ended):
         gone = [number for number in group.replaces if number != group.event.number]
         unit.connection.execute(sa.delete(events).where(events.c.session_id == session_id, events.c.number.in_(gone)))
         unit.connection.execute(
             sa.update(events)
             .where(events.c.session_id == session_id, events.c.number == group.event.number)
-            .values(data=to_json(group.event.data).decode())
+            .values(data=row_json.write(group.event.data))
         )
     return found[-1].number if len(found) == PAGE else None
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
-from pydantic_core import from_json
 
 from outlast.clock import from_microseconds
 from outlast.events.event import Event
 from outlast.ids import OwnerId, SessionId
+from outlast.store.events import told
 from outlast.store.tables import events, feed
 
 
@@ -53,6 +53,6 @@ def _line(row: sa.RowMapping) -> Line:
     session_id, at = SessionId(row["session_id"]), from_microseconds(row["at"])
     event = None
     if row["data"] is not None:
-        data = from_json(row["data"])
-        event = Event(session_id, row["event"], row["type"], at, data, row["turn_id"], row["task_id"])
+        type_, data = told(row["type"], row["data"])
+        event = Event(session_id, row["event"], type_, at, data, row["turn_id"], row["task_id"])
     return Line(row["number"], session_id, row["event"], row["type"], at, event)

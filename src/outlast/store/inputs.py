@@ -7,13 +7,13 @@ from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
-from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.store.statement import Row, Statement
 from outlast.store.tables import inputs, tasks
 from outlast.store.unit import LockedSession, Unit
+from outlast.tools import clean, row_json
 
 
 class InputKind(StrEnum):
@@ -70,7 +70,7 @@ def from_row(row: Row) -> Input:
         state=InputState(row["state"]),
         text=row["text"],
         created_at=from_microseconds(row["created_at"]),
-        body=from_json(row["body"]),
+        body=row_json.read_object(row["body"]),
         task_id=row["task_id"],
         turn_id=row["turn_id"],
         message=row["message"],
@@ -133,7 +133,7 @@ def insert(
     state: InputState = InputState.WAITING,
     was_busy: bool,
 ) -> Input:
-    sequence = session.next("last_input")
+    sequence, text = session.next("last_input"), clean.text(text)
     unit.write(
         _INSERT,
         id=input_id,
@@ -144,7 +144,7 @@ def insert(
         mode=mode.value,
         state=state.value,
         text=text,
-        body=to_json(body).decode(),
+        body=row_json.write(body),
         idempotency_key=idempotency_key,
         task_id=task_id,
         was_busy=was_busy,
@@ -181,7 +181,7 @@ def mark_delivered(unit: Unit, ids: Sequence[InputId], turn_id: TurnId, message:
 
 
 def change_text(unit: Unit, input_id: InputId, text: str, *, body: Mapping[str, Any]) -> None:
-    changed = sa.update(inputs).where(inputs.c.id == input_id).values(text=text, body=to_json(body).decode())
+    changed = sa.update(inputs).where(inputs.c.id == input_id).values(text=text, body=row_json.write(body))
     unit.connection.execute(changed)
 
 

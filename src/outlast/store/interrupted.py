@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from pydantic_core import from_json, to_json
-
 from outlast.ids import SessionId, TurnId
 from outlast.store.unit import LockedSession, Unit
+from outlast.tools import row_json
 
 _MOST = 100
 """Of a session, the last ones: the log has all of them."""
@@ -25,8 +24,8 @@ def remove(session: LockedSession, call_id: str) -> None:
 
 
 def _read(session: LockedSession) -> list[dict[str, Any]]:
-    return from_json(session.interrupted_calls)
+    return row_json.read_list(session.interrupted_calls)
 
 
 def _write(session: LockedSession, calls: list[dict[str, Any]]) -> None:
-    session.set(interrupted_calls=to_json(calls).decode())
+    session.set(interrupted_calls=row_json.write(calls))

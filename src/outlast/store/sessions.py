@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 from sqlalchemy.dialects import postgresql, sqlite
 
 from outlast import paging
@@ -17,6 +17,7 @@ from outlast.store import agents
 from outlast.store.statement import Row, Statement
 from outlast.store.tables import inputs, sessions, turns
 from outlast.store.unit import Unit
+from outlast.tools import row_json
 from outlast.tools.hints import UNSET, Unset
 
 
@@ -54,7 +55,7 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
         agent=row["agent"],
         model=row["model"],
         title=row["title"],
-        metadata=from_json(row["metadata"]),
+        metadata=row_json.read_object(row["metadata"]),
         external_id=row["external_id"],
         turn_id=row["turn_id"],
         turn_state=row["turn_state"],
@@ -67,7 +68,7 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
         budget=budget_of(row["budget_seconds"]),
         created_at=from_microseconds(row["created_at"]),
         updated_at=from_microseconds(row["updated_at"]),
-        interrupted_calls=from_json(row["interrupted_calls"]),
+        interrupted_calls=row_json.read_list(row["interrupted_calls"]),
         has_worker=agents_there is None or row["turn_state"] != _QUEUED or row["agent"] in agents_there,
     )
 
@@ -119,7 +120,7 @@ def insert(
         agent=agent,
         model=model,
         title=title,
-        metadata=to_json(metadata).decode(),
+        metadata=row_json.write(metadata),
         budget_seconds=_stored(budget),
         turn_id=None,
         is_held=False,

@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.ids import SessionId
 from outlast.store.files import FileStore
+from outlast.tools import row_json
 
 ROW_BYTES = 256 * 1024
 _TEXT_BYTES = 64 * 1024
@@ -65,7 +66,8 @@ async def unpack_within(files: FileStore, body: str, room: Room) -> bytes:
 
 async def pack_object(files: FileStore, session_id: SessionId, value: dict[str, Any]) -> dict[str, Any]:
     """The same for the data of an event. Its small fields stay in place: readers look for them there."""
-    body = to_json(value)
+    value, encoded = row_json.written(value)
+    body = encoded.encode()
     if _is_small(body):
         return value
     packed: dict[str, Any] = await _pack(files, session_id, from_json(body))

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
-from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TaskId, TurnId, WorkerId
@@ -17,6 +16,7 @@ from outlast.store.statement import Row, Statement
 from outlast.store.tables import sessions, tasks
 from outlast.store.turns import Disposition
 from outlast.store.unit import LockedSession, Unit
+from outlast.tools import clean, row_json
 
 
 class TaskState(StrEnum):
@@ -180,15 +180,15 @@ def from_row(row: Row) -> Task:
         kind=row["kind"],
         tool=row["tool"],
         title=row["title"],
-        spec=from_json(row["spec"]),
+        spec=row_json.read_object(row["spec"]),
         state=TaskState(row["state"]),
         detail=row["detail"],
-        progress=_decode(row["progress"]),
+        progress=_object(row["progress"]),
         result=_decode(row["result"]),
-        error=_decode(row["error"]),
-        late_outcome=_decode(row["late_outcome"]),
-        artifacts=from_json(row["artifacts"]),
-        metadata=from_json(row["metadata"]),
+        error=_object(row["error"]),
+        late_outcome=_object(row["late_outcome"]),
+        artifacts=_list(row["artifacts"]),
+        metadata=row_json.read_object(row["metadata"]),
         wake=WakePolicy(row["wake"]),
         group=row["group"],
         may_run_again=row["may_run_again"],
@@ -200,13 +200,28 @@ def from_row(row: Row) -> Task:
         created_at=from_microseconds(row["created_at"]),
         started_at=_instant(row["started_at"]),
         ended_at=_instant(row["ended_at"]),
-        settled=_decode(row["settled"]),
-        links=from_json(row["links"]),
+        settled=_settled(row["settled"]),
+        links=row_json.read_object(row["links"]),
     )
 
 
 def _decode(value: str | None) -> Any:
-    return None if value is None else from_json(value)
+    return None if value is None else row_json.read(value)
+
+
+def _object(value: str | None) -> dict[str, Any] | None:
+    return None if value is None else row_json.read_object(value)
+
+
+def _settled(value: str | None) -> dict[str, Any] | None:
+    """What cannot be read has settled nothing."""
+    found = _object(value)
+    return None if row_json.is_unreadable(found) else found
+
+
+def _list(value: str) -> list[dict[str, Any]]:
+    found = row_json.read(value)
+    return cast(list[dict[str, Any]], found) if isinstance(found, list) else [found]
 
 
 def _instant(value: int | None) -> datetime | None:
@@ -214,7 +229,7 @@ def _instant(value: int | None) -> datetime | None:
 
 
 def encode(value: Any) -> str:
-    return to_json(value).decode()
+    return row_json.write(value)
 
 
 THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
@@ -235,7 +250,7 @@ def get(connection: sa.Connection, task_id: TaskId) -> Task | None:
 def of_call(connection: sa.Connection, session_id: SessionId, call_id: str) -> Task | None:
     found = connection.execute(
         sa.select(tasks)
-        .where(tasks.c.session_id == session_id, tasks.c.call_id == call_id)
+        .where(tasks.c.session_id == session_id, tasks.c.call_id == clean.text(call_id))
         .order_by(tasks.c.id.desc())
         .limit(1)
     )
@@ -307,6 +322,10 @@ def insert_all(unit: Unit, made: Sequence[tuple[LockedSession, NewTask, WorkerId
     return [from_row({**each, **_UNKNOWN}) for each in values]
 
 
+def _clean(text: str | None) -> str | None:
+    return None if text is None else clean.text(text)
+
+
 def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerId | None) -> dict[str, Any]:
     is_run = worker_id is not None
     return {
@@ -314,10 +333,10 @@ def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerI
         "session_id": session.id,
         "owner_id": session.owner_id,
         "turn_id": new.turn_id,
-        "call_id": new.call_id,
+        "call_id": _clean(new.call_id),
         "kind": new.kind,
-        "tool": new.tool,
-        "title": new.title,
+        "tool": _clean(new.tool),
+        "title": _clean(new.title),
         "spec": encode(new.spec or {}),
         "state": (TaskState.RUNNING if is_run else TaskState.QUEUED).value,
         "detail": None,
@@ -326,7 +345,7 @@ def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerI
         "metadata": "{}",
         "links": "{}" if new.links is None else encode(new.links),
         "wake": new.wake.value,
-        "group": new.group,
+        "group": _clean(new.group),
         "may_run_again": new.may_run_again,
         "progress_seconds": new.progress_seconds,
         "attempt": 1 if is_run else 0,

@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from pydantic_core import from_json, to_json
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId, WorkerId
 from outlast.store.statement import Row, Statement
 from outlast.store.tables import sessions, turns
 from outlast.store.unit import LockedSession, Unit
+from outlast.tools import row_json
 
 
 class TurnState(StrEnum):
@@ -94,8 +94,8 @@ def from_row(row: Row) -> TurnRow:
         model=row["model"],
         first_event=row["first_event"],
         requests=row["requests"],
-        usage=from_json(row["usage"]),
-        error=None if row["error"] is None else from_json(row["error"]),
+        usage=_usage(row["usage"]),
+        error=None if row["error"] is None else row_json.read_object(row["error"]),
         stop_reason=row["stop_reason"],
         stop_requested_at=_instant(row["stop_requested_at"]),
         is_admitted=row["admitted_at"] is not None,
@@ -103,6 +103,12 @@ def from_row(row: Row) -> TurnRow:
         created_at=from_microseconds(row["created_at"]),
         ended_at=_instant(row["ended_at"]),
     )
+
+
+def _usage(text: str) -> dict[str, Any]:
+    """Of what cannot be read, nothing is known."""
+    found = row_json.read_object(text)
+    return {} if row_json.is_unreadable(found) else found
 
 
 def _instant(value: int | None) -> datetime | None:
@@ -264,7 +270,7 @@ def request_stop(unit: Unit, turn_id: TurnId, reason: str) -> None:
 
 
 def encode(value: Any) -> str:
-    return to_json(value).decode()
+    return row_json.write(value)
 
 
 def open_of_owner(connection: sa.Connection, owner_id: str) -> tuple[int, int]:

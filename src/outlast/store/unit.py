@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from pydantic_core import to_json
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
@@ -24,6 +23,7 @@ from outlast.store.batch import Batch
 from outlast.store.many import ManyRows, insert_many, update_many
 from outlast.store.outbox import Committed, Outbox, SilentOutbox, Work
 from outlast.store.statement import Row, Statement, Write, given_keys
+from outlast.tools import row_json
 
 T = TypeVar("T")
 
@@ -226,13 +226,11 @@ class Unit:
         number: int = session.last_event
         for draft in drafts:
             number += 1
-            type_, data = draft.type.value, to_json(draft.data).decode()
+            type_, (told, data) = draft.type.value, row_json.written(draft.data)
             self.committed.rows.append((session_id, number, type_, self.now_us, draft.turn_id, draft.task_id, data))
             if draft.type in FED:
                 self._fed.append((session.owner_id, session_id, number, type_, self.now_us))
-            self.committed.events.append(
-                Event(session_id, number, type_, self.now, draft.data, draft.turn_id, draft.task_id)
-            )
+            self.committed.events.append(Event(session_id, number, type_, self.now, told, draft.turn_id, draft.task_id))
         session.set(last_event=number)
         return number
 

@@ -366,7 +366,7 @@ def _read(
     secrets = owned.call.secrets
     if exc is None and result is not None:
         try:
-            return TaskState.SUCCEEDED, outcomes.settle(owned.call.tool, result(), secrets), None
+            return TaskState.SUCCEEDED, outcomes.settle(result(), secrets), None
         except ToolFailed as failed:
             return TaskState.FAILED, None, {"kind": "internal_error", "message": str(failed)}
     if isinstance(exc, ToolFailedError | ToolRetryError | ToolFailed):

@@ -15,10 +15,10 @@ from pydantic_ai.exceptions import (
     ToolRetryError,
     UnexpectedModelBehavior,
 )
-from pydantic_ai.messages import BinaryContent, FileUrl, ToolReturnPart
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_ai.messages import BinaryContent, CachePoint, FileUrl, TextContent, ToolReturnPart, UploadedFile
 
 from outlast.ids import reference_id
+from outlast.tools import clean
 from outlast.tools.escape import escape
 from outlast.tools.redact import error_chain, last_line
 from outlast.tools.secrets import Secrets
@@ -31,8 +31,8 @@ FAILURES = (ToolRetryError, ToolFailedError, ToolFailed, ModelRetry)
 PASSED_ON = (*FAILURES, CallDeferred, ApprovalRequired, SkipToolExecution)
 """What pydantic-ai itself turns into an answer for the model."""
 
-DEPTH = 190
-"""Levels of lists and objects in a value: what reads it back takes 200, with all that stands around it."""
+_FILES = (BinaryContent, FileUrl)
+_CONTENT = (*_FILES, TextContent, UploadedFile, CachePoint)
 
 MAY_HAVE_RUN = (
     "This call was running when its process ended. It may or may not have taken effect, and it was not run "
@@ -51,52 +51,35 @@ NEVER_CONFIRMED = (
 )
 
 
-def normalise(value: Any, room: int = DEPTH) -> Any:
+def normalise(value: Any) -> Any:
     """A tool's value as JSON (files and images stay what they are), so that live and stored history agree."""
-    if room < 0:
-        raise ValueError(f"The value is nested in more than {DEPTH} levels.")
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, str):
-        return _clean(value)
-    if isinstance(value, ToolReturn):
-        returned = cast(ToolReturn[Any], value)
-        return replace(
-            returned, return_value=normalise(returned.return_value, room), content=_clean_content(returned.content)
-        )
-    if isinstance(value, BinaryContent | FileUrl):
-        return value
-    if isinstance(value, list | tuple):
-        return [normalise(each, room - 1) for each in cast(list[Any], value)]
-    if isinstance(value, dict):
-        return {_key(name): normalise(each, room - 1) for name, each in cast(dict[Any, Any], value).items()}
-    plain = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
-    return normalise(plain, room) if isinstance(plain, str | list | dict) else plain
-
-
-def _key(name: Any) -> str:
-    return _clean(name if isinstance(name, str) else next(iter(to_jsonable_python({name: None}))))
+    if not isinstance(value, ToolReturn):
+        return clean.value(value, words=_clean, kept=_FILES)
+    returned = cast(ToolReturn[Any], value)
+    return replace(
+        returned,
+        return_value=clean.value(returned.return_value, words=_clean, kept=_FILES),
+        content=_clean_content(returned.content),
+        metadata=clean.value(returned.metadata),
+    )
 
 
 def _clean(text: str) -> str:
-    """Without lone surrogates and NUL, which no store and no wire takes, and without the runtime's own tags."""
-    return escape(text.encode(errors="replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}"))
+    """Without what no store takes, and without the runtime's own tags."""
+    return escape(clean.text(text))
 
 
 def _clean_content(content: Any) -> Any:
     if isinstance(content, str):
         return _clean(content)
     if isinstance(content, list | tuple):
-        return [_clean(each) if isinstance(each, str) else each for each in cast(list[Any], content)]
-    return content
+        return [clean.value(each, words=_clean, kept=_CONTENT) for each in cast(list[Any], content)]
+    return content if content is None else _clean(clean.words_of(content))
 
 
-def settle(tool: str, value: Any, secrets: Secrets) -> Any:
-    """Normalise a value, or fail the call with a reference: a value that cannot be stored ends no run."""
-    try:
-        return _masked(normalise(value), secrets)
-    except (PydanticSerializationError, ValueError, RecursionError) as exc:
-        raise internal_error(tool, exc, secrets) from exc
+def settle(value: Any, secrets: Secrets) -> Any:
+    """What a call came to, as it is kept and told: plain, and without registered values."""
+    return _masked(normalise(value), secrets)
 
 
 def _masked(value: Any, secrets: Secrets) -> Any:

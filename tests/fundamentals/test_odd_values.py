@@ -1,0 +1,206 @@
+"""Odd things that tools and models say: each is that call's own affair, and everything can be read afterwards."""
+
+import asyncio
+import math
+from itertools import product
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from pydantic_ai import Tool, ToolReturn
+from pydantic_ai.usage import RequestUsage
+
+import outlast
+from outlast import Outlast, Session, hints
+from outlast.store import tables
+from outlast.store.unit import Unit
+from outlast.testing import call, reasoning, reply, text
+from tests.support.histories import return_of
+from tests.support.runtime import Runtime, events_of, scripted
+
+HUGE = 2**20000
+IN_BACKGROUND = hints(budget=0.01)
+
+
+class Loud:
+    def __repr__(self) -> str:
+        raise RuntimeError("cannot be shown")
+
+    __str__ = __repr__
+
+
+async def read_all(served: Outlast[Any, Any], session: Session) -> None:
+    """Every way in which what is stored is read."""
+    assert await events_of(session)
+    assert (await session.export())["messages"]
+    assert (await session.turns()).items
+    assert (await session.messages()).items
+    assert await session.snapshot()
+    assert await session.result()
+    assert await served.sessions.list()
+    await served.tasks.list()
+    async with served.events_of("local", follow=False) as feed:
+        assert [event async for event in feed]
+
+
+@pytest.mark.parametrize("metadata", [None, IN_BACKGROUND], ids=["in the turn", "in the background"])
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        (HUGE, "[an integer of about 6021 digits]"),
+        ({"deep": [HUGE, math.nan]}, {"deep": ["[an integer of about 6021 digits]", None]}),
+        (Loud(), "[a Loud that cannot be shown: RuntimeError]"),
+        ("\ud83d\x00", "\ufffd\ufffd"),
+    ],
+    ids=range(4),
+)
+async def test_an_odd_value_is_read_back_in_every_way(runtime: Runtime, metadata: Any, value: Any, seen: Any) -> None:
+    """A2, G3: its session can be read, and so can every list in which it or its task stands."""
+
+    async def work() -> Any:
+        if metadata is not None:
+            await asyncio.sleep(0.03)
+        return value
+
+    model = scripted(call("work", call_id="c1"), "Done.", "Heard.")
+    async with runtime(model, tools=[Tool(work, metadata=metadata)]) as served:
+        session = await served.sessions.create()
+        await session.ask("Go.")
+        await session.settled()
+        if metadata is None:
+            assert return_of("c1", await session.history()).content == seen
+        else:
+            (task,) = await served.tasks.list()
+            assert (task.state.value, task.result) == ("succeeded", seen)
+        await read_all(served, session)
+
+
+@pytest.mark.parametrize("label", ["\ud83d\x00", Loud(), HUGE], ids=range(3))
+async def test_a_background_call_is_not_failed_by_what_it_says_of_itself(runtime: Runtime, label: Any) -> None:
+    """B3: progress and names of files are told as well as they can be."""
+
+    async def work() -> str:
+        outlast.progress(label, math.inf, unit=label, label=label)
+        outlast.artifact(label, b"x", label)
+        await asyncio.sleep(0.03)
+        outlast.progress(1, 2, label=label)
+        return "worked"
+
+    model = scripted(call("work"), "Done.", "Heard.")
+    async with runtime(model, tools=[Tool(work, metadata=IN_BACKGROUND)]) as served:
+        session = await served.sessions.create()
+        await session.ask("Go.")
+        await session.settled()
+        (task,) = await served.tasks.list()
+        assert (task.state.value, task.result) == ("succeeded", "worked")
+        assert task.progress is not None
+        assert (task.progress["current"], task.progress["total"]) == (1, 2)
+        await read_all(served, session)
+
+
+@pytest.mark.parametrize("metadata", [{"x": [object(), HUGE, math.nan]}, Loud()], ids=range(2))
+async def test_odd_metadata_of_a_result_does_not_fail_the_turn(runtime: Runtime, metadata: Any) -> None:
+    """A2: it goes with the result as well as it can."""
+
+    def work() -> Any:
+        return ToolReturn("worked", content=["and \ud83d more"], metadata=metadata)
+
+    async with runtime(scripted(call("work", call_id="c1"), "Done."), tools=[work]) as served:
+        session = await served.sessions.create()
+        outcome = await session.ask("Go.")
+        assert (outcome.state, outcome.text) == ("completed", "Done.")
+        assert return_of("c1", await session.history()).content == "worked"
+        await read_all(served, session)
+
+
+async def test_a_character_in_two_halves_is_told_whole(runtime: Runtime) -> None:
+    """E2: in words, reasoning and arguments; a half that stays alone is marked."""
+    odd = [reasoning("deep \ud83d\ude00", chunk=1), text("so \ud83d\ude00 it \ud83d", chunk=1)]
+    args = '{"given":"\ud83d\ude00"}'
+    model = scripted([*odd, call("work", args, call_id="c1", chunk=1)], text("\ud83d\ude00", chunk=1))
+
+    def work(given: str) -> str:
+        return given
+
+    async with runtime(model, tools=[work]) as served:
+        session = await served.sessions.create()
+        outcome = await session.ask("Go.")
+        assert (outcome.state, outcome.reasoning) == ("completed", "deep 😀")
+        assert outcome.text.endswith("😀")
+        assert return_of("c1", await session.history()).content == "😀"
+        deltas = "".join(event.data["text"] for event in await events_of(session, "part.delta"))
+        assert "so 😀 it \ufffd" in deltas
+        await read_all(served, session)
+
+
+@pytest.mark.parametrize("call_id", ["a\x00b", "a\ud83db", 'quoted "id"', "x" * 5_000], ids=range(4))
+async def test_an_odd_call_id_names_the_call_everywhere(runtime: Runtime, call_id: str) -> None:
+    """B1: in the turn and in the background; on both stores."""
+
+    async def work() -> str:
+        outlast.output("said")
+        await asyncio.sleep(0.03)
+        return "worked"
+
+    model = scripted([call("work", call_id=call_id), call("sound", call_id="c2")], "Done.", "Heard.")
+    tools = [Tool(work, metadata=IN_BACKGROUND), Tool(lambda: "sound", name="sound")]
+    async with runtime(model, tools=tools) as served:
+        session = await served.sessions.create()
+        outcome = await session.ask("Go.")
+        assert outcome.state == "completed"
+        await session.settled()
+        (task,) = await served.tasks.list()
+        assert (task.state.value, task.result) == ("succeeded", "worked")
+        assert (await served.tasks.output(task.id)).text == "said"
+        started = {event.data["call_id"] for event in await events_of(session, "call.started")}
+        assert started == {event.data["call_id"] for event in await events_of(session, "call.ended")}
+        assert task.call_id in started
+        await read_all(served, session)
+
+
+async def test_odd_counts_of_a_provider_are_counted_as_far_as_they_go(runtime: Runtime) -> None:
+    """E5: no number that a column does not hold."""
+    odd = RequestUsage(input_tokens=10**30, output_tokens=-5)
+    async with runtime(scripted(reply("Done.", usage=odd))) as served:
+        session = await served.sessions.create()
+        assert (await session.ask("Go.")).state == "completed"
+        assert (await served.usage_of("local")).today.output_tokens == 0
+
+
+_COLUMNS: tuple[sa.Column[Any], ...] = (
+    *(
+        tables.events.c.data,
+        tables.messages.c.body,
+        tables.inputs.c.body,
+        tables.sessions.c.metadata,
+        tables.tasks.c.settled,
+    ),
+    *(
+        tables.tasks.c.result,
+        tables.tasks.c.artifacts,
+        tables.tasks.c.progress,
+        tables.tasks.c.spec,
+        tables.turns.c.usage,
+    ),
+)
+
+
+async def test_a_row_that_cannot_be_read_does_not_take_its_page_along(runtime: Runtime) -> None:
+    """G3: it says of itself that it cannot be read."""
+
+    async def work() -> str:
+        await asyncio.sleep(0.03)
+        return "worked"
+
+    model = scripted(call("work"), "Done.", "Heard.")
+    async with runtime(model, tools=[Tool(work, metadata=IN_BACKGROUND)]) as served:
+        session = await served.sessions.create()
+        await session.ask("Go.")
+        await session.settled()
+        for column, broken in product(_COLUMNS, ("", '{"half":', "[" * 300 + "]" * 300, "9" * 5_000)):
+
+            def damage(unit: Unit, column: sa.Column[Any] = column, broken: str = broken) -> None:
+                unit.connection.execute(sa.update(column.table).values({column.name: broken}))
+
+            await served.database.transaction(damage, name="damage")
+            await read_all(served, session)
