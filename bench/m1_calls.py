@@ -124,4 +124,4 @@ async def _host(stack: AsyncExitStack) -> TurnCalls:
     shop = CallShop(ChannelHome(database, files, secrets), viewer, parked, ids.worker_id(), 32, timedelta(hours=24))
     fence = Fence(ids.session_id(), ids.turn_id(), 1)
     log = TurnLog(database, files, fence, secrets, timedelta(milliseconds=25), when_lost=lambda: None)
-    return TurnCalls(shop, log, "agent", DepsLease(None), press_after=timedelta(seconds=5))
+    return TurnCalls(shop, log, "agent", "local", DepsLease(None), press_after=timedelta(seconds=5))
