@@ -1,5 +1,6 @@
 """Query parameters as pages send them when they have nothing to say: empty, `undefined`, `null` (K3, G3)."""
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -12,6 +13,7 @@ from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, scripted
 from tests.support.server import Served, serving
 
+REGENERATE = {"trigger": "regenerate-message"}
 BLANK = ("", "undefined", "null")
 WORDS = {"search", "external_id", "agent", "kind", "owner_id"}
 """In these anybody may mean the words themselves."""
@@ -125,6 +127,19 @@ async def test_a_page_without_an_answer_gets_the_first_one_even_if_it_is_over(se
     assert (again.status_code, again.text) == (200, first.text)
 
 
-def _said(chat: str) -> dict[str, Any]:
-    message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
+async def test_a_page_gets_no_answer_that_was_made_again(database_url: str) -> None:
+    """Whatever it names as its last one, also an answer that was itself made again, or nothing."""
+    said = [("m1", {}), ("m2", {}), ("m2", REGENERATE), ("m2", REGENERATE), ("m3", {})]
+    async with serving(Runtime(database_url)(scripted(*["Hello."] * len(said)))) as server:
+        ada = await server.client()
+        made = [(await ada.post("/api/chat", json=_said("mine", id_) | how)).text for id_, how in said]
+        turns = [re.findall(r'"messageId":"(trn_[^"]+)"', each)[0] for each in made]
+        for after, which in zip(["start", *turns[:4]], [0, 3, 3, 3, 4], strict=True):
+            got = await ada.get("/api/chat/mine/stream", params={"after": after})
+            assert got.text == made[which], (after, which)
+        assert (await ada.get("/api/chat/mine/stream", params={"after": turns[4]})).status_code == 204
+
+
+def _said(chat: str, message_id: str = "m1") -> dict[str, Any]:
+    message = {"id": message_id, "role": "user", "parts": [{"type": "text", "text": "hello"}]}
     return {"id": chat, "messages": [message], "trigger": "submit-message"}

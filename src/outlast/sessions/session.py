@@ -173,11 +173,14 @@ class Session:
         return Page(shown, shown[0].id if len(rows) > most else None)
 
     async def first_turn(self) -> Turn | None:
-        """The turn that the session began with; None if it had none yet."""
+        """The turn that the session began with, as it was made last; None if it had none yet."""
         return await self._turn_from(0)
 
     async def turn_after(self, turn_id: TurnId | str) -> Turn | None:
-        """The turn that came next after another one, whether it runs or is over."""
+        """The turn that came next after another one, whether it runs or is over.
+
+        If that was made again, what it was made last.
+        """
         return await self._turn_from(await self.turn(turn_id).begins_after() + 1)
 
     async def _turn_from(self, after: int) -> Turn | None:

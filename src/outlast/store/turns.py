@@ -136,9 +136,14 @@ def last_of(connection: sa.Connection, session_id: SessionId) -> TurnRow | None:
 
 
 def next_of(connection: sa.Connection, session_id: SessionId, *, after: int) -> TurnRow | None:
-    """The session's first turn that begins after an event."""
+    """The session's first turn that begins after an event; of one that was made again, the last that was made."""
     chosen = sa.select(turns).where(turns.c.session_id == session_id, turns.c.first_event > after)
-    return _first(connection, chosen.order_by(turns.c.first_event))
+    first = _first(connection, chosen.order_by(turns.c.first_event))
+    if first is None:
+        return None
+    others = chosen.where(turns.c.first_event > first.first_event, turns.c.origin != Origin.REGENERATE)
+    other = _first(connection, others.order_by(turns.c.first_event))
+    return latest(connection, session_id, limit=1, before=None if other is None else other.first_event)[0]
 
 
 def latest(connection: sa.Connection, session_id: SessionId, *, limit: int, before: int | None = None) -> list[TurnRow]:
