@@ -77,10 +77,11 @@ def _say(source: random.Random) -> None:
 
 
 def _error(source: random.Random) -> BaseException:
+    """Python itself writes out what an error is given: that must have an end."""
     kind = source.choice(_ERRORS)
     if kind is BaseExceptionGroup:
-        return BaseExceptionGroup(nasty.text(source), [ValueError(nasty.value(source)), SystemExit(1)])
-    return kind(nasty.text(source) if source.random() < 0.5 else nasty.value(source, 1))
+        return BaseExceptionGroup(nasty.text(source), [ValueError(nasty.oddity(source)), SystemExit(1)])
+    return kind(nasty.text(source) if source.random() < 0.5 else nasty.oddity(source))
 
 
 def _answer(messages: list[ModelMessage]) -> Step:

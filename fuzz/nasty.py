@@ -184,6 +184,11 @@ def short(random: Random) -> str:
     return text(random)[:40]
 
 
+def oddity(random: Random) -> Any:
+    """One that can be written out: Python does so with the arguments of an error."""
+    return random.choice([make for make in ODDITIES if make is not _wide])()
+
+
 def value(random: Random, levels: int = 3) -> Any:
     kind = random.random()
     if levels <= 0 or kind < 0.45:

@@ -12,12 +12,12 @@ TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/tasks/service.py",
-                "        _wake(unit, ended, limits)\n    return moved\n",
-                "        if error is not None:\n            _wake(unit, ended, limits)\n    return moved\n\n\n"
+                "        _wake(unit, ended, limits, content)\n    return moved\n",
+                "        if error is not None:\n            _wake(unit, ended, limits, content)\n    return moved\n\n\n"
                 "def wake_late(unit: Unit, task_id: TaskId, limits: Limits) -> None:\n"
                 "    task = _locked(unit, task_id)\n"
                 "    if task is not None and task.is_over and task.error is None:\n"
-                "        _wake(unit, task, limits)\n",
+                "        _wake(unit, task, limits, ())\n",
             ),
             Edit(
                 "src/outlast/tasks/parked.py",
@@ -37,8 +37,8 @@ TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/tasks/service.py",
-                "        _wake(unit, ended, limits)\n    return moved\n",
-                "        if error != INTERRUPTED:\n            _wake(unit, ended, limits)\n    return moved\n",
+                "        _wake(unit, ended, limits, content)\n    return moved\n",
+                "        if error != INTERRUPTED:\n            _wake(unit, ended, limits, content)\n    return moved\n",
             ),
         ),
         Test(f"{_CRASHES}::test_work_that_may_not_repeat_is_told_as_interrupted"),

@@ -118,8 +118,8 @@ FINISHED_MEANS_NEVER_REDONE = (
         (
             Edit(
                 "src/outlast/calls/hook.py",
-                "        if self.open_calls.is_answered(call_id):\n",
-                "        if False:\n",
+                "        if self.open_calls.is_answered(call_id) or",
+                "        if",
             ),
         ),
         Chaos("request", finds="repeated", kills=10),
@@ -302,7 +302,7 @@ STOPPING_STOPS = (
     Mutant(
         "P6",
         "a stop leaves the session open for what waits",
-        (Edit("src/outlast/sessions/turn.py", '    hold(unit, session, "stopped")\n', ""),),
+        (Edit("src/outlast/sessions/turn.py", '\n    hold(unit, session, "stopped")\n', "\n"),),
         Test("tests/fundamentals/test_stop.py::test_stop_holds_what_waits_until_the_owner_resumes"),
     ),
     Mutant(

@@ -87,7 +87,8 @@ async def test_a_running_turn_goes_on_to_its_end(embedded: Runtime) -> None:
             await session.send("And how wide?")
         here.open()
         assert (await sent.outcome()).text == "Deep."
-        assert (await outlast.usage_of("local")).percent == 200
+        report = await outlast.usage_of("local")
+        assert (report.today.known_microdollars, report.percent) == (2_000_000, 100)
 
 
 async def test_a_wake_at_the_limit_starts_at_midnight(embedded: Runtime) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelContextWindowExceededError
+from pydantic_ai.messages import ModelMessage
 
 from outlast import TurnContext
 from outlast.errors import Conflict, TooManyRequests
+from outlast.sessions import history
 from outlast.testing import ScriptedModel, call, error, gate, text, texts_seen, tool_returns
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import check_history, outline, return_of
@@ -290,8 +292,24 @@ async def test_arguments_that_stay_bad_fail_the_turn_and_leave_nothing_open(runt
         await check_providers(await session.history())
 
 
-async def test_words_that_no_store_takes_fail_the_turn_and_hang_nobody(runtime: Runtime) -> None:
+async def test_words_that_no_store_takes_are_kept_without_what_it_does_not_take(runtime: Runtime) -> None:
+    """P4: the answer as it is told is the answer as it is stored."""
+    async with runtime(scripted("a lone \ud800 surrogate", "Fine again.")) as outlast:
+        session = await outlast.sessions.create()
+        assert (await session.ask("Hi")).text == "a lone \ufffd surrogate"
+        assert "a lone \ufffd surrogate" in str(await session.history())
+        assert (await session.ask("Again")).text == "Fine again."
+
+
+async def test_an_answer_that_cannot_be_written_fails_the_turn_and_hangs_nobody(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """P4: whatever cannot be written, the turn ends; the next message works."""
+
+    def make_plain(message: ModelMessage) -> None:
+        raise ValueError("has no form that can be stored")
+
+    monkeypatch.setattr(history, "make_plain", make_plain)
     async with runtime(scripted("a lone \ud800 surrogate", "Fine again.")) as outlast:
         session = await outlast.sessions.create()
         outcome = await session.ask("Hi")

@@ -197,25 +197,35 @@ async def test_a_listener_that_exits_harms_nobody(runtime: Runtime) -> None:
         assert (await (await outlast.sessions.create()).ask("Hi")).text == "Hello."
 
 
-async def test_a_value_that_exits_when_it_is_read_fails_its_call(runtime: Runtime) -> None:
-    """A5: code of the value itself runs when it is stored."""
+async def test_a_value_that_exits_when_it_is_read_harms_nobody(runtime: Runtime) -> None:
+    """A5: the call did its work. Of a value what can be read without its own code is told, else that it cannot be."""
 
     class Sly(dict[str, Any]):
         def items(self) -> Any:
+            sys.exit()
+
+    class Mute:
+        def __repr__(self) -> str:
             sys.exit()
 
     async def sly() -> Any:
         return Sly(a=1)
 
     async def sly_return() -> Any:
-        return ToolReturn(Sly(a=1))
+        return ToolReturn(Sly(a=Mute()))
 
-    model = scripted([call("sly", call_id="c1"), call("sly_return", call_id="c2")], "Both failed.")
-    async with runtime(model, tools=[sly, sly_return]) as outlast:
+    async def mute() -> Any:
+        return Mute()
+
+    calls = [call(name, call_id=name) for name in ("sly", "sly_return", "mute")]
+    async with runtime(scripted(calls, "Done."), tools=[sly, sly_return, mute]) as outlast:
         session = await outlast.sessions.create()
-        assert (await session.ask("Try.")).text == "Both failed."
+        assert (await session.ask("Try.")).text == "Done."
         history = await session.history()
-        assert [return_of(each, history).outcome for each in ("c1", "c2")] == ["failed", "failed"]
+        returned = [return_of(each, history) for each in ("sly", "sly_return", "mute")]
+        unseen = "[a Mute that cannot be shown: SystemExit]"
+        assert [each.content for each in returned] == [{"a": 1}, {"a": unseen}, unseen]
+        assert {each.outcome for each in returned} == {"success"}
 
 
 async def test_other_turns_go_on_while_a_tool_exits(runtime: Runtime) -> None:

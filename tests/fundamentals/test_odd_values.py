@@ -103,7 +103,8 @@ async def test_odd_metadata_of_a_result_does_not_fail_the_turn(runtime: Runtime,
     """A2: it goes with the result as well as it can."""
 
     def work() -> Any:
-        return ToolReturn("worked", content=["and \ud83d more"], metadata=metadata)
+        content: Any = ["and \ud83d more", {"x": HUGE}, Loud()]
+        return ToolReturn("worked", content=content, metadata=metadata)
 
     async with runtime(scripted(call("work", call_id="c1"), "Done."), tools=[work]) as served:
         session = await served.sessions.create()

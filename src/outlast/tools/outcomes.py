@@ -18,7 +18,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.messages import BinaryContent, CachePoint, FileUrl, TextContent, ToolReturnPart, UploadedFile
 
 from outlast.ids import reference_id
-from outlast.tools import clean
+from outlast.tools import clean, row_json
 from outlast.tools.escape import escape
 from outlast.tools.redact import error_chain, last_line
 from outlast.tools.secrets import Secrets
@@ -73,8 +73,14 @@ def _clean_content(content: Any) -> Any:
     if isinstance(content, str):
         return _clean(content)
     if isinstance(content, list | tuple):
-        return [clean.value(each, words=_clean, kept=_CONTENT) for each in cast(list[Any], content)]
+        return [_content_item(each) for each in cast(list[Any], content)]
     return content if content is None else _clean(clean.words_of(content))
+
+
+def _content_item(item: Any) -> Any:
+    """As pydantic-ai takes it: a file, or text; of anything else its JSON."""
+    plain = clean.value(item, words=_clean, kept=_CONTENT)
+    return plain if isinstance(plain, (str, *_CONTENT)) else row_json.write(plain)
 
 
 def settle(value: Any, secrets: Secrets) -> Any:
