@@ -74,7 +74,7 @@ def test_tasks_are_listed_by_the_states_that_there_are(document: dict[str, Any])
     """K6: over HTTP and in the client."""
     [state] = [each for each in document["paths"]["/v1/tasks"]["get"]["parameters"] if each["name"] == "state"]
     shown = next(each["enum"] for each in state["schema"]["anyOf"] if "enum" in each)
-    assert set(shown) == set(get_args(ClientState)) == {"open", *SHOWN["TaskAnswer"]}
+    assert set(shown) == set(get_args(ClientState)) == {"open", "settled", *SHOWN["TaskAnswer"]}
 
 
 def test_every_route_answers() -> None:

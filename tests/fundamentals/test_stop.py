@@ -187,7 +187,7 @@ async def test_a_tool_that_finishes_when_it_is_cancelled_is_believed(runtime: Ru
         await goes_on(session)
 
 
-async def test_a_tool_that_ends_in_a_value_nobody_can_store_when_it_is_cancelled(runtime: Runtime) -> None:
+async def test_a_tool_that_ends_in_an_odd_value_when_it_is_cancelled(runtime: Runtime) -> None:
     """D5, P6: an odd end of a cancelled call does not keep the turn from stopping."""
     here = Checkpoint()
 
@@ -203,7 +203,9 @@ async def test_a_tool_that_ends_in_a_value_nobody_can_store_when_it_is_cancelled
         await session.send("Save.")
         await here.reached()
         await stop(session)
-        assert return_of("c1", await session.history()).outcome == "failed"
+        told = return_of("c1", await session.history())
+        assert told.outcome == "success"
+        assert "object" in str(told.content)
         await goes_on(session)
 
 

@@ -172,7 +172,7 @@ def test_the_demo_serves_an_agent_to_try(tmp_path: Path) -> None:
         server.expect("  outlast send --new --wait 'Pay the invoice from Nordlys.'")
         answer = run(tmp_path, "send", "--new", "--wait", "Pay the invoice from Nordlys.")
         assert "1,240 EUR went to Nordlys; it arrives on Thursday." in answer
-        run(tmp_path, "send", "--wait", "Was any invoice of this year paid twice?")
+        run(tmp_path, "send", "--turn", "Was any invoice of this year paid twice?")
         assert "check_year" in run(tmp_path, "ps")
         server.interrupt()
         assert server.ended() == 0

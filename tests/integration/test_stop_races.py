@@ -23,6 +23,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 
 from outlast import Session
+from outlast.sessions.attempt import Attempt, Cause
 from outlast.store import opening
 from outlast.store.database import CommitWatcher, Database, Moment
 from outlast.testing import ScriptedModel, call, error, gate, reasoning, text
@@ -299,7 +300,8 @@ async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path, m
 class CutsOff(AbstractCapability[Any]):
     """Cancels the code of the turn so many ticks after its run, or its request, began, as a worker that leaves does."""
 
-    def __init__(self) -> None:
+    def __init__(self, attempts: list[Attempt]) -> None:
+        self._attempts = attempts
         self.run: int | None = None
         self.request: int | None = None
 
@@ -320,8 +322,21 @@ class CutsOff(AbstractCapability[Any]):
         if ticks > 0:
             asyncio.get_running_loop().call_soon(self._cut, ticks - 1)
             return
-        (turn,) = running_turns()
-        turn.cancel()
+        self._attempts[-1].cancel(Cause.SHUTDOWN)
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[Attempt]:
+    """All that run, as they begin."""
+    found: list[Attempt] = []
+    run = Attempt.run
+
+    async def noted(attempt: Attempt) -> None:
+        found.append(attempt)
+        await run(attempt)
+
+    monkeypatch.setattr(Attempt, "run", noted)
+    return found
 
 
 def running_turns() -> list[asyncio.Task[Any]]:
@@ -329,9 +344,11 @@ def running_turns() -> list[asyncio.Task[Any]]:
 
 
 @pytest.mark.parametrize("place", ["run", "request"])
-async def test_nothing_goes_on_of_a_turn_that_is_cut_off_in_whatever_moment(tmp_path: Path, place: str) -> None:
+async def test_nothing_goes_on_of_a_turn_that_is_cut_off_in_whatever_moment(
+    tmp_path: Path, place: str, attempts: list[Attempt]
+) -> None:
     """P6: pydantic-ai's own tasks around it are gone too; the attempt after it answers."""
-    cuts = CutsOff()
+    cuts = CutsOff(attempts)
     agent = Agent(ScriptedModel(lambda messages: "Done."), name="agent", capabilities=[cuts])
     async with Runtime(tmp_path / "outlast.db")(agent=agent) as outlast:
         session = await outlast.sessions.create()

@@ -1,6 +1,7 @@
 """A wire between a client and a server that can be cut, lose an answer, or lead to another server."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
@@ -77,6 +78,8 @@ class Wire:
             await far_writer.drain()
             if self.loses_answer_to and self.loses_answer_to in data:
                 self.loses_answer_to = b""
+                far_writer.write(await _rest_of(data, reader))
+                await far_writer.drain()
                 return
 
     async def _answer(self, far_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None) -> None:
@@ -94,6 +97,14 @@ class Wire:
     async def ended(self) -> None:
         if self._open:
             await asyncio.wait(self._open)
+
+
+async def _rest_of(data: bytes, reader: asyncio.StreamReader) -> bytes:
+    """What is missing of a request that has begun: clients send its head and its body one after the other."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+    assert end, "a request whose answer is to be lost came without its head"
+    return await reader.readexactly(int(length[1]) - len(body) if length else 0)
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:

@@ -151,10 +151,8 @@ async def _say_stopped(session: Session, outcome: Outcome | None) -> None:
     if outcome is not None:
         print("Stopped. What was said so far is kept.")
     else:
-        held = (
-            "; the session is held, and what runs in the background starts no turn" if session.state == "held" else ""
-        )
-        print(f"No turn was running{held}.")
+        held = "; the session is held: nothing starts a turn until a message or `sessions resume`"
+        print(f"No turn was running{held if session.state == 'held' else ''}.")
     for call in session.interrupted_calls:
         if outcome is not None and call.turn_id == outcome.turn_id:
             command = words.settle_command(call.call_id, session.id)
