@@ -3,6 +3,7 @@
 import asyncio
 import math
 from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from outlast import Outlast, Session, hints
 from outlast.store import tables
 from outlast.store.unit import Unit
 from outlast.testing import call, reasoning, reply, text
-from tests.support.histories import return_of
+from tests.support.histories import check_history, return_of
 from tests.support.runtime import Runtime, events_of, scripted
 
 HUGE = 2**20000
+LONG = "".join(map(chr, Random(1).choices(range(0x100, 0x3000), k=9_000)))
+"""No index takes it, and it cannot be made shorter."""
 IN_BACKGROUND = hints(budget=0.01)
 
 
@@ -134,7 +137,7 @@ async def test_a_character_in_two_halves_is_told_whole(runtime: Runtime) -> None
         await read_all(served, session)
 
 
-@pytest.mark.parametrize("call_id", ["a\x00b", "a\ud83db", 'quoted "id"', "x" * 5_000], ids=range(4))
+@pytest.mark.parametrize("call_id", ["a\x00b", "a\ud83db", 'quoted "id"', LONG], ids=range(4))
 async def test_an_odd_call_id_names_the_call_everywhere(runtime: Runtime, call_id: str) -> None:
     """B1: in the turn and in the background; on both stores."""
 
@@ -156,6 +159,49 @@ async def test_an_odd_call_id_names_the_call_everywhere(runtime: Runtime, call_i
         started = {event.data["call_id"] for event in await events_of(session, "call.started")}
         assert started == {event.data["call_id"] for event in await events_of(session, "call.ended")}
         assert task.call_id in started
+        await read_all(served, session)
+
+
+@pytest.mark.parametrize("call_id", ["a\x00b", "a\ud83db"], ids=range(2))
+async def test_an_odd_call_id_beside_a_registered_secret(runtime: Runtime, call_id: str) -> None:
+    """B1, A11: what is stored is then another message than the one whose calls are run; their ids are the same."""
+
+    def learn() -> None:
+        outlast.secret("hunter2-hunter2")
+
+    async def work() -> str:
+        outlast.output("said")
+        await asyncio.sleep(0.03)
+        return "worked"
+
+    odd = [text("It is hunter2-hunter2."), call("work", call_id=call_id)]
+    tools = [learn, Tool(work, metadata=IN_BACKGROUND)]
+    async with runtime(scripted(call("learn", call_id="c1"), odd, "Done.", "Heard."), tools=tools) as served:
+        session = await served.sessions.create()
+        assert (await session.ask("Go.")).state == "completed"
+        await session.settled()
+        (task,) = await served.tasks.list()
+        assert (task.state.value, (await served.tasks.output(task.id)).text) == ("succeeded", "said")
+        started = {event.data["call_id"] for event in await events_of(session, "call.started")}
+        assert started == {event.data["call_id"] for event in await events_of(session, "call.ended")}
+        assert task.call_id in started
+        check_history(await session.history())
+        await read_all(served, session)
+
+
+async def test_calls_whose_odd_ids_become_one_are_told_apart(runtime: Runtime) -> None:
+    """B1: as calls that a model gave the same id."""
+    calls = [call("work", call_id=f"a{odd}", number=number) for number, odd in enumerate(("\x00", "\ufffd"))]
+
+    def work(number: int) -> int:
+        return number
+
+    async with runtime(scripted(calls, "Done."), tools=[work]) as served:
+        session = await served.sessions.create()
+        assert (await session.ask("Go.")).state == "completed"
+        check_history(await session.history())
+        ended = [event.data["part"]["content"] for event in await events_of(session, "call.ended")]
+        assert sorted(ended) == [0, 1]
         await read_all(served, session)
 
 

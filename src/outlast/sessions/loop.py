@@ -43,7 +43,7 @@ from outlast.sessions.due import due_at_boundary, due_at_start
 from outlast.sessions.host import AgentHost
 from outlast.sessions.model_hook import ModelHook, around_requests
 from outlast.sessions.output import OutputTypes
-from outlast.sessions.plain_message import make_arguments_plain
+from outlast.sessions.plain_message import make_calls_plain
 from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.response_log import ResponseLog
 from outlast.sessions.resume import OpenCallBook, Recorded
@@ -315,7 +315,7 @@ class TurnRun:
     async def keep(self, response: ModelResponse) -> None:
         """Append a response to history with the next commit."""
         self.response = None
-        make_arguments_plain(response)
+        make_calls_plain(response)
         usage = usage_of(response)
         self.usage.add(usage)
         await self.log.add_message(response, lambda position: [self._completed(response, usage, position)])

@@ -2,12 +2,14 @@
 
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Any, cast
 
 from pydantic_ai.messages import BinaryContent, ModelMessage, ModelResponse, ToolCallPart
 
 from outlast.tools import clean
 
+_LONGEST_ID = 500
 _AS_IT_IS = (bytes, datetime, bool, type(None))
 
 
@@ -16,11 +18,23 @@ def make_plain(message: ModelMessage) -> None:
     _make_plain(message, set())
 
 
-def make_arguments_plain(response: ModelResponse) -> None:
-    """Before anybody looks at them: to write some values is to use them up."""
-    for part in response.parts:
-        if isinstance(part, ToolCallPart) and part.args is not None and not isinstance(part.args, str):
-            part.args = clean.value(part.args)
+def make_calls_plain(response: ModelResponse) -> None:
+    """Before anybody looks at them: calls are run and named by what stands here, and some values can be read once."""
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    taken = {call.tool_call_id for call in calls}
+    for call in calls:
+        call.tool_name = clean.text(call.tool_name)
+        if (plain := _id(call.tool_call_id)) != call.tool_call_id:
+            call.tool_call_id = clean.free(plain, taken)
+            taken.add(call.tool_call_id)
+        if call.args is not None and not isinstance(call.args, str):
+            call.args = clean.value(call.args)
+
+
+def _id(given: str) -> str:
+    """It stands in an index, which does not take everything."""
+    plain = clean.text(given)
+    return plain if len(plain) <= _LONGEST_ID else f"{plain[:40]}…{sha256(plain.encode()).hexdigest()}"
 
 
 def _make_plain(thing: Any, seen: set[int]) -> None:

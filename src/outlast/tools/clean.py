@@ -5,7 +5,7 @@ A tool or a model may hand over anything: what has no such form is told in words
 
 import math
 import reprlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
 from itertools import islice
 from typing import Any
 
@@ -117,9 +117,9 @@ class _Cleaning:
         self._around.discard(around)
         return cleaned
 
-    def _name(self, name: Any, taken: Mapping[str, Any]) -> str:
+    def _name(self, name: Any, taken: Container[str]) -> str:
         key = self._words(name) if isinstance(name, str) else _key(name)
-        return _free(key, taken) if key in taken else key
+        return free(key, taken)
 
     def _foreign(self, given: Any, room: int) -> Any:
         """Anything else: as pydantic writes it, else in its own words. Its code may raise whatever it likes."""
@@ -151,9 +151,10 @@ def _key(name: Any) -> str:
         return words_of(name)
 
 
-def _free(key: str, taken: Mapping[str, Any]) -> str:
-    """Two names may become one: none of their values is lost."""
-    number = 2
-    while f"{key} ({number})" in taken:
+def free(key: str, taken: Container[str]) -> str:
+    """Two names may become one: none of what they name is lost."""
+    name, number = key, 1
+    while name in taken:
         number += 1
-    return f"{key} ({number})"
+        name = f"{key} ({number})"
+    return name
