@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from pydantic_ai import Tool, ToolReturn
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.usage import RequestUsage
 
 import outlast
@@ -30,6 +31,11 @@ class Loud:
         raise RuntimeError("cannot be shown")
 
     __str__ = __repr__
+
+
+class Sly(dict[str, Any]):
+    def items(self) -> Any:
+        raise RuntimeError("cannot be read")
 
 
 async def read_all(served: Outlast[Any, Any], session: Session) -> None:
@@ -114,6 +120,35 @@ async def test_odd_metadata_of_a_result_does_not_fail_the_turn(runtime: Runtime,
         outcome = await session.ask("Go.")
         assert (outcome.state, outcome.text) == ("completed", "Done.")
         assert return_of("c1", await session.history()).content == "worked"
+        await read_all(served, session)
+
+
+@pytest.mark.parametrize("metadata", [None, IN_BACKGROUND], ids=["in the turn", "in the background"])
+@pytest.mark.parametrize("kind", [ToolFailed, ModelRetry])
+@pytest.mark.parametrize("odd", [HUGE, {"a": Loud()}, Loud(), Sly(a=1), "\ud83d\x00", LONG], ids=range(6))
+async def test_an_odd_message_of_a_failure_is_the_calls_own(
+    runtime: Runtime, metadata: Any, kind: type[Exception], odd: Any
+) -> None:
+    """A5: the call has failed, its turn has not."""
+
+    async def work() -> Any:
+        if metadata is not None:
+            await asyncio.sleep(0.03)
+        raise kind(odd)
+
+    model = scripted(call("work", call_id="c1"), "Done.", "Heard.")
+    async with runtime(model, tools=[Tool(work, metadata=metadata)]) as served:
+        session = await served.sessions.create()
+        assert (await session.ask("Go.")).state == "completed"
+        await session.settled()
+        if metadata is None:
+            said = return_of("c1", await session.history())
+            assert said.outcome in ("failed", "retried")
+            assert isinstance(said.content, str)
+            assert odd != LONG or LONG in said.content
+        else:
+            assert [task.state.value for task in await served.tasks.list()] == ["failed"]
+        check_history(await session.history())
         await read_all(served, session)
 
 

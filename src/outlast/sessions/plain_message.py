@@ -20,7 +20,7 @@ def make_plain(message: ModelMessage) -> None:
 
 def make_calls_plain(response: ModelResponse) -> None:
     """Before anybody looks at them: calls are run and named by what stands here, and some values can be read once."""
-    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    calls: list[Any] = [part for part in response.parts if isinstance(part, ToolCallPart)]
     taken = {call.tool_call_id for call in calls}
     for call in calls:
         call.tool_name = clean.text(call.tool_name)

@@ -1,7 +1,7 @@
 """What a call came to, in a form that the model, the log and the next process all see alike."""
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import structlog
 from pydantic_ai import ToolReturn
@@ -24,6 +24,7 @@ from outlast.tools.redact import error_chain, last_line
 from outlast.tools.secrets import Secrets
 
 log = structlog.get_logger("outlast.calls")
+ExceptionT = TypeVar("ExceptionT", bound=Exception)
 
 FAILURES = (ToolRetryError, ToolFailedError, ToolFailed, ModelRetry)
 """What tells the model that a call failed, and why."""
@@ -99,13 +100,45 @@ def _masked(value: Any, secrets: Secrets) -> Any:
 def translate(tool: str, exc: BaseException, secrets: Secrets) -> BaseException:
     """An exception as what the model may see: its own kinds as they are, anything else as one generic sentence."""
     if isinstance(exc, PASSED_ON):
-        return exc
+        return _plain_failure(exc)
     if isinstance(exc, UnexpectedModelBehavior) and isinstance(exc.__cause__, ModelRetry):
         # pydantic-ai would end the run here: the tool asked for another try once too often.
         failed = ToolFailed(exc.__cause__.message)
         failed.__cause__ = exc
         return failed
     return internal_error(tool, exc, secrets)
+
+
+def _plain_failure(exc: Exception) -> Exception:
+    """What a tool says of its failure is told as text, whatever it gave."""
+    if isinstance(exc, ToolFailed | ModelRetry):
+        said = _said(exc.message)
+        told = ToolFailed if isinstance(exc, ToolFailed) else ModelRetry
+        return exc if said is exc.message else _caused(told(said), exc)
+    if isinstance(exc, ToolFailedError):
+        part = _plain_part(exc.tool_failed)
+        return exc if part is exc.tool_failed else _caused(ToolFailedError(part), exc)
+    if isinstance(exc, ToolRetryError) and isinstance(exc.tool_retry, ToolReturnPart):
+        part = _plain_part(exc.tool_retry)
+        return exc if part is exc.tool_retry else _caused(ToolRetryError(part), exc)
+    return exc
+
+
+def _plain_part(part: ToolReturnPart) -> ToolReturnPart:
+    if isinstance(part.content, list):  # what pydantic says of arguments that do not fit
+        return part
+    said = _said(part.content)
+    return part if said is part.content else replace(part, content=said)
+
+
+def _said(message: Any) -> str:
+    plain = clean.value(message)
+    return plain if isinstance(plain, str) else row_json.write(plain)
+
+
+def _caused(told: ExceptionT, exc: Exception) -> ExceptionT:
+    told.__cause__ = exc
+    return told
 
 
 def internal_error(tool: str, exc: BaseException, secrets: Secrets) -> ToolFailed:
