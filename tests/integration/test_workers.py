@@ -191,6 +191,25 @@ async def test_a_tool_that_blocks_the_event_loop_does_not_look_like_death(
     assert await events_of(session, "turn.resumed") == []
 
 
+@pytest.mark.parametrize("how", ["die", "seize"])
+async def test_a_turn_that_ends_each_worker_is_given_to_so_many_and_no_more(
+    workers: Workers, outlast: Outlast[Any, Any], how: str
+) -> None:
+    """P4: whether they die of it or stand still with all their threads. Others are answered meanwhile and after it."""
+    started = [await workers.start(OUTLAST_MAX_CLAIMS="2", **SOON) for _ in range(3)]
+    session, other = await outlast.sessions.create(), await outlast.owned_by("ada").create()
+    turn = await session.send(how)
+    await until(lambda: len(workers.effects(how)) == 1)
+    assert (await other.ask("hello", wait=60)).text == "Heard."
+    outcome = await turn.outcome(wait=60)
+    assert (outcome.state, (outcome.error or {})["kind"], outcome.attempt) == ("failed", "crash_loop", 3)
+    tried = workers.effects(how)
+    assert len(tried) == len(set(tried)) == 2
+    assert (await other.ask("hello", wait=60)).text == "Heard."
+    left = [each for each in started if each.pid not in tried]
+    assert [each.returncode for each in left] == [None]
+
+
 async def test_a_worker_that_is_sent_away_hands_over(workers: Workers, outlast: Outlast[Any, Any]) -> None:
     """DESIGN 8, deploys: turns go on elsewhere from a boundary, and nobody waits to notice that it left."""
     first = await workers.start()

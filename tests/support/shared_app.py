@@ -5,6 +5,7 @@ Its tools leave a line in a file each time they really begin, end or are cancell
 
 import asyncio
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -99,8 +100,22 @@ def words(step: int) -> str:
     return f"Step {step}: " + "the river goes on and on. " * 6
 
 
+def _seize() -> None:
+    """As a pattern does that foreign text keeps busy: no other thread runs any more, and no signal is heard."""
+    re.match(r"(a+)+$", "a" * 200 + "!")
+
+
+_ENDS_THE_PROCESS: dict[str, Callable[[], None]] = {
+    "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "seize": _seize,
+}
+
+
 def reply(messages: list[ModelMessage]) -> Step:
     at, asked = _asked(messages)
+    if asked in _ENDS_THE_PROCESS:
+        effect(asked)
+        _ENDS_THE_PROCESS[asked]()
     answered = sum(isinstance(each, ModelResponse) for each in messages[at:])
     if asked.startswith("talk"):
         said = text(words(answered), chunk=3, pause=0.004)

@@ -3,10 +3,12 @@
 One that takes the square of it lets a single message stop a process.
 """
 
+import ast
 import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import thread_time
 from typing import cast
 
@@ -146,6 +148,24 @@ def _check(work: Callable[[str], object]) -> None:
 
 def test_the_patterns_of_the_package_are_found() -> None:
     assert {"outlast.tools.escape._OWN_TAG", "outlast.tools.redact._IN_TEXT"} <= PATTERNS.keys()
+
+
+def _uses(tree: ast.Module) -> Iterator[str]:
+    """What a module asks of `re`, but for patterns that it keeps under a name, which are found above."""
+    kept = [each.value for each in tree.body if isinstance(each, ast.Assign | ast.AnnAssign)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "re":
+            yield ast.unparse(node)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "re":
+            is_kept = any(isinstance(each, ast.Call) and each.func is node for each in kept)
+            if node.attr not in ("I", "X", "escape", "Match", "Pattern") and not (node.attr == "compile" and is_kept):
+                yield ast.unparse(node)
+
+
+def test_no_pattern_is_hidden_from_this_test() -> None:
+    """Each stands in a module under a name of its own: a new one is fed with all shapes by itself."""
+    found = {str(path): [*_uses(ast.parse(path.read_text()))] for path in Path(outlast.__path__[0]).rglob("*.py")}
+    assert {path: uses for path, uses in found.items() if uses} == {}
 
 
 @pytest.mark.parametrize("name", PATTERNS)
