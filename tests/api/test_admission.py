@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from pydantic_ai import Tool
 
-from outlast.api import strangers
+from outlast.api import pacing, strangers
 from outlast.testing import call
 from tests.support.background import ThreadGate
 from tests.support.runtime import Runtime, scripted
@@ -208,14 +208,58 @@ async def test_those_known_do_not_wait_behind_strangers(runtime: Runtime, monkey
         assert (await new.get("/v1/sessions")).status_code == 200
 
 
-async def test_who_does_not_heed_a_refusal_is_slowed_down(runtime: Runtime) -> None:
-    """G3: without looking its key up each time; the connection ends."""
+async def test_who_does_not_heed_refusals_waits_and_nobody_else(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G3: before its key is looked up. Another owner, a stranger from elsewhere and a watchdog are answered."""
+    monkeypatch.setattr(pacing, "_EVERY_SECONDS", 3_600.0)
     async with serving(runtime(max_requests_per_minute=2)) as server:
+        ada, ben = await server.client(), await server.client("ben")
+        answers = [await ada.get("/v1/sessions") for _ in range(2 + pacing.FREE_REFUSALS + 2)]
+        assert [each.status_code for each in answers] == [200, 200] + [429] * (pacing.FREE_REFUSALS + 2)
+        waiting = asyncio.create_task(ada.get("/v1/sessions"))
+        assert (await ben.get("/v1/sessions")).status_code == 200
+        assert (await server.with_headers({}).get("/v1/sessions")).status_code == 401
+        assert (await ada.get("/readyz")).status_code == 200
+        assert not waiting.done()
+        waiting.cancel()
+
+
+async def test_strangers_who_do_not_heed_refusals_wait(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G3: whatever each of them shows; those known do not wait with them."""
+    monkeypatch.setattr(pacing, "_EVERY_SECONDS", 3_600.0)
+    async with serving(runtime()) as server:
         ada = await server.client()
-        answers = [await ada.get("/v1/sessions") for _ in range(16)]
-        assert {each.status_code for each in answers[2:]} == {429}
+        assert (await ada.get("/v1/sessions")).status_code == 200
+        for number in range(pacing.FREE_REFUSALS + 2):
+            wrong = server.with_headers({"Authorization": f"Bearer olk_wrong{number}"})
+            assert (await wrong.get("/v1/sessions")).status_code == 401
+        waiting = asyncio.create_task(server.with_headers({}).get("/v1/sessions"))
+        assert (await ada.get("/v1/sessions")).status_code == 200
+        assert not waiting.done()
+        waiting.cancel()
+
+
+async def test_when_too_many_wait_the_connection_ends(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G3"""
+    monkeypatch.setattr(pacing, "_MOST_WAITING", 0)
+    async with serving(runtime(max_requests_per_minute=1)) as server:
+        ada = await server.client()
+        answers = [await ada.get("/v1/sessions") for _ in range(pacing.FREE_REFUSALS + 4)]
+        assert {each.status_code for each in answers[1:]} == {429}
         assert "connection" not in answers[3].headers
-        assert "close" in [each.headers.get("connection") for each in answers]
+        assert answers[-1].headers["connection"] == "close"
+        assert "retry-after" in answers[-1].headers
+
+
+async def test_refusals_are_forgotten(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G3: who waited a while is answered at once."""
+    monkeypatch.setattr(pacing, "_EVERY_SECONDS", 3_600.0)
+    monkeypatch.setattr(pacing, "_FORGOTTEN_SECONDS", 0.0)
+    async with serving(runtime(max_requests_per_minute=1)) as server:
+        ada = await server.client()
+        answers = [await ada.get("/v1/sessions") for _ in range(pacing.FREE_REFUSALS + 5)]
+        assert {each.status_code for each in answers[1:]} == {429}
 
 
 async def test_a_revoked_key_that_was_known_is_refused(runtime: Runtime) -> None:

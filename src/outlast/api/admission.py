@@ -78,12 +78,8 @@ class Admission:
         connection = request.scope.get(CONNECTION)
         if connection is not None:
             connection.be_known()
-        try:
-            self.open_requests.check(principal.owner_id)
-            self.bytes_rate.take(principal.owner_id, _announced(request) or 0)
-        except TooManyRequests as exc:
-            self.gate.note_refusal(request, exc)
-            raise
+        self.open_requests.check(principal.owner_id)
+        self.bytes_rate.take(principal.owner_id, _announced(request) or 0)
         return principal.owner_id
 
     def body_of(self, owner_id: str, request: Request, receive: Receive) -> Receive:

@@ -15,6 +15,7 @@ from outlast.api.auth import Authenticate, Authenticator, ByJwt, ByKey, ByProgra
 from outlast.api.blank import BlankParameters
 from outlast.api.limits import BodyLimit, Rate
 from outlast.api.login import Logins
+from outlast.api.pacing import Pacing
 from outlast.api.routes import (
     about,
     ai_sdk,
@@ -85,6 +86,7 @@ def create_app(
     app.include_router(page.router)
     _add_middleware(app, settings)
     app.add_middleware(ObservedRequests, metrics=numbers, is_logged=log_requests)
+    app.add_middleware(Pacing, caller_of=gate.caller_of)
     return app
 
 

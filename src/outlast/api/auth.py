@@ -14,7 +14,7 @@ from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 from outlast.api.limits import Rate
 from outlast.api.strangers import Strangers, shown_by
 from outlast.calls.foreign import Contained
-from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, TooManyRequests, Unauthenticated
+from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from outlast.ids import KeyId
 from outlast.owners.keys import Keys
 from outlast.sessions.attachments import check_characters
@@ -154,24 +154,22 @@ class Gate:
                 found = await self._find(request)
             self._strangers.remember(shown)
         else:
-            await self._strangers.check(shown)
             try:
                 found = await self._find(request)
             except Unauthenticated:
                 self._strangers.forget(shown)
                 raise
-        try:
-            self._rate.take(found.owner_id)
-        except TooManyRequests as exc:
-            self._strangers.note_refusal(shown, exc)
-            raise
+        self._rate.take(found.owner_id)
         if found.scope == "read" and request.method not in _SAFE:
             raise Forbidden("This key may only read.")
         return found
 
-    def note_refusal(self, request: Request, error: TooManyRequests) -> None:
-        """It was let in, and there was no room for what it asked for."""
-        self._strangers.note_refusal(shown_by(request, is_programs=self._is_programs), error)
+    def caller_of(self, request: Request) -> bytes:
+        """What tells one caller from another before anybody is asked: strangers of one address are one."""
+        shown = shown_by(request, is_programs=self._is_programs)
+        if self._strangers.knows(shown):
+            return shown
+        return b"" if request.client is None else request.client.host.encode()
 
     async def _find(self, request: Request) -> Principal:
         for each in self._authenticators:

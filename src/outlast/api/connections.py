@@ -15,6 +15,8 @@ from outlast.api.problems import response_of
 from outlast.errors import HeadTooLarge, RequestTimeout
 from outlast.settings import Settings
 
+_NONSENSE_SECONDS = 0.5
+
 
 class Connections:
     """All connections over which nobody was let in yet, oldest first."""
@@ -51,6 +53,7 @@ class Connection(AutoHTTPProtocol):  # pyright: ignore[reportUntypedBaseClass, r
         self.app = self._serve
         self._timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._is_nonsense = False
 
     @property
     def is_at_work(self) -> bool:
@@ -75,7 +78,7 @@ class Connection(AutoHTTPProtocol):  # pyright: ignore[reportUntypedBaseClass, r
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._is_nonsense:
             return
         is_head = not self.is_at_work
         super().data_received(data)
@@ -87,6 +90,15 @@ class Connection(AutoHTTPProtocol):  # pyright: ignore[reportUntypedBaseClass, r
                 self._refuse(HeadTooLarge(f"At most {self.max_head_bytes} bytes of headers are read: send less."))
             elif self._timer is None:
                 self._wait_for_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP gets its answer after a while: whoever sends it again and again costs little."""
+        self._is_nonsense = True
+        asyncio.get_running_loop().call_later(_NONSENSE_SECONDS, self._answer_nonsense, msg)
+
+    def _answer_nonsense(self, msg: str) -> None:
+        if not self.transport.is_closing():
+            super().send_400_response(msg)  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._plain({**scope, CONNECTION: self}, receive, send)

@@ -1,7 +1,7 @@
 """Callers who have shown nothing yet that was accepted: few of them are looked at at once.
 
 To tell a right key from a wrong one takes the same work. Whoever was let in before does not wait behind those who were
-not, and whoever asks for more than it may, again and again, costs next to nothing.
+not.
 """
 
 import asyncio
@@ -12,18 +12,12 @@ from contextlib import asynccontextmanager
 
 from fastapi import Request
 
-from outlast.clock import monotonic
 from outlast.errors import TooManyRequests, Unauthenticated
 
 _MOST_KNOWN = 10_000
 _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
 """How long a refused stranger keeps its place while others wait for one."""
-_REFUSED_SECONDS = 1.0
-_FORGOTTEN_SECONDS = 10.0
-_FREE_REFUSALS = 10
-_HELD_SECONDS = 0.25
-_MOST_HELD = 25
 _SHOWING = frozenset({b"authorization", b"cookie"})
 _PASSING = frozenset(
     {
@@ -52,8 +46,6 @@ class Strangers:
         self._most = most
         self._places = asyncio.Semaphore(most)
         self._known: OrderedDict[bytes, None] = OrderedDict()
-        self._refused: dict[bytes, tuple[float, int, TooManyRequests]] = {}
-        self._held = 0
 
     def knows(self, shown: bytes) -> bool:
         return shown in self._known
@@ -62,11 +54,10 @@ class Strangers:
         self._known[shown] = None
         self._known.move_to_end(shown)
         if len(self._known) > _MOST_KNOWN:
-            self._refused.pop(self._known.popitem(last=False)[0], None)
+            self._known.popitem(last=False)
 
     def forget(self, shown: bytes) -> None:
         self._known.pop(shown, None)
-        self._refused.pop(shown, None)
 
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[None]:
@@ -84,29 +75,3 @@ class Strangers:
             raise
         finally:
             self._places.release()
-
-    def note_refusal(self, shown: bytes, error: TooManyRequests) -> None:
-        """It asked for more than it may: for a moment that need not be looked up again."""
-        _, count, _ = self._refused.get(shown, (0.0, 0, error))
-        self._refused[shown] = (monotonic() + _REFUSED_SECONDS, count + 1, error)
-
-    async def check(self, shown: bytes) -> None:
-        """Raises for whoever was refused again and again, up to a moment ago; some wait for their answer."""
-        found = self._refused.get(shown)
-        if found is None:
-            return
-        until, count, error = found
-        if (late := monotonic() - until) > 0:
-            if late > _FORGOTTEN_SECONDS:
-                del self._refused[shown]
-            return
-        if count < _FREE_REFUSALS:
-            return
-        self._refused[shown] = (until, count + 1, error)
-        if self._held < _MOST_HELD:
-            self._held += 1
-            try:
-                await asyncio.sleep(_HELD_SECONDS)
-            finally:
-                self._held -= 1
-        raise TooManyRequests(error.message, **error.details, is_closing=True)
