@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 NODE_STAMP := tests/node/node_modules/.ready
 PAGE_STAMP := examples/page/node_modules/.ready
-SOURCES := $(wildcard src tests chaos bench docs fuzz examples)
+SOURCES := $(wildcard src tests chaos bench docs fuzz examples deploy)
 
 # One worker more than there are cores: many tests wait for other processes. Each has a PostgreSQL server of its own;
 # who is done takes over from the others, for some modules take minutes.

@@ -85,8 +85,8 @@ async def test_every_alert_asks_for_a_metric_that_exists(runtime: Runtime) -> No
     assert asked <= {f"{name.removesuffix('_total')}{suffix}" for name in known for suffix in suffixes}
 
 
-async def test_a_failing_listener_harms_nothing(runtime: Runtime) -> None:
-    """P8: observers are listeners; the one that fails is alone with it."""
+async def test_a_failing_listener_harms_nothing(runtime: Runtime, capsys: pytest.CaptureFixture[str]) -> None:
+    """P8: observers are listeners; the one that fails is alone with it, and does not fill the log."""
     outlast = runtime(["Hello."])
 
     def fail(events: Any) -> None:
@@ -96,6 +96,9 @@ async def test_a_failing_listener_harms_nothing(runtime: Runtime) -> None:
     async with outlast:
         session = await outlast.sessions.create()
         assert (await session.ask("hi")).text == "Hello."
+        for number in range(10):
+            await session.update(title=str(number))
+    assert capsys.readouterr().out.count("a listener failed") == 5
 
 
 async def test_spans_lead_from_the_request_to_the_tool(runtime: Runtime) -> None:

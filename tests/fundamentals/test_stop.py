@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from pydantic_ai import ToolReturn
+from pydantic_ai import Tool, ToolReturn
 from pydantic_ai.messages import BinaryContent, ModelResponse
 
-from outlast import TurnContext
+from outlast import TurnContext, hints
 from outlast.testing import ScriptedModel, call, gate, text, texts_seen
 from tests.support.background import BUDGET, task_that
 from tests.support.checkpoint import Checkpoint
@@ -185,6 +185,25 @@ async def test_a_tool_that_finishes_when_it_is_cancelled_is_believed(runtime: Ru
         part = return_of("c1", await session.history())
         assert (part.outcome, part.content) == ("success", "saved after all")
         await goes_on(session)
+
+
+async def test_a_call_that_only_reads_has_no_effects_when_it_is_stopped(runtime: Runtime) -> None:
+    """P5: what the model is told of it is true."""
+    here = Checkpoint()
+
+    async def look() -> str:
+        await here()
+        return "seen"
+
+    tools = [Tool(look, metadata=hints(read_only=True))]
+    async with runtime(going_on(call("look", call_id="c1")), tools=tools) as outlast:
+        session = await outlast.sessions.create()
+        await session.send("Look.")
+        await here.reached()
+        await stop(session)
+        told = str(return_of("c1", await session.history()).content)
+        assert "run again without harm" in told
+        assert "effects" not in told
 
 
 async def test_a_tool_that_ends_in_an_odd_value_when_it_is_cancelled(runtime: Runtime) -> None:

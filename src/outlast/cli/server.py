@@ -33,9 +33,9 @@ from outlast.cli.server_file import ServerFile
 from outlast.cli.terminal import raw
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.observe import logs
-from outlast.observe.sparse import SparseFilter
 from outlast.runtime import LOCAL_OWNER
 from outlast.store.keys import Key
+from outlast.tools.sparse import SparseFilter
 
 _GRACE_SECONDS = 2
 _AGAIN_SECONDS = 0.2

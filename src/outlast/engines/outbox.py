@@ -12,6 +12,7 @@ from outlast.ids import WorkerId
 from outlast.store.outbox import Committed, Work
 from outlast.store.unit import Unit
 from outlast.tools.redact import error_chain
+from outlast.tools.sparse import Sparse
 
 log = structlog.get_logger("outlast.engine")
 
@@ -26,6 +27,7 @@ class EngineOutbox:
         self.signals = signals
         self.engine: Engine | None = None
         self.listeners: list[Listener] = []
+        self._failures = Sparse(most=5)
 
     def claimant(self, unit: Unit, work: Work) -> WorkerId | None:
         return None if self.engine is None else self.engine.claimant(unit, work)
@@ -53,5 +55,11 @@ class EngineOutbox:
             try:
                 each(committed.events)
             except BaseException as exc:
-                error = as_error(exc)
-                log.error("a listener failed; what it was told of is committed", exception=error_chain(error))
+                self._log_failure(each, as_error(exc))
+
+    def _log_failure(self, listener: Listener, error: Exception) -> None:
+        """A few lines of each: one that always fails does so at every commit."""
+        left_out = self._failures.left_out(listener)
+        if left_out is not None:
+            more = {"left_out": left_out} if left_out else {}
+            log.error("a listener failed; what it was told of is committed", exception=error_chain(error), **more)

@@ -110,7 +110,9 @@ def _answer(run: TurnRun, ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:
     if call_id in ends.deferred:
         return outcomes.interrupted(tool, call_id, ends.deferred[call_id])
     if call_id in ends.begun:
-        return outcomes.interrupted(tool, call_id, outcomes.CANCELED)
+        is_repeatable = run.hook is not None and call_id in run.hook.repeatable
+        text = outcomes.CANCELED_REPEATABLE if is_repeatable else outcomes.CANCELED
+        return outcomes.interrupted(tool, call_id, text)
     was_left = run.book.was_in_flight(call_id)
     return outcomes.interrupted(tool, call_id, outcomes.MAY_HAVE_RUN if was_left else outcomes.NOT_RUN)
 

@@ -46,6 +46,7 @@ HANDED_OUT = (
     "This call began and left its work to something outside; its result cannot be given here yet. It may take effect."
 )
 CANCELED = "This call was cancelled before it finished. Some of its effects may have happened."
+CANCELED_REPEATABLE = "This call was cancelled before it finished. It may be run again without harm."
 NEVER_CONFIRMED = (
     "The turn ended while this call ran. It was asked to cancel and has not confirmed: it may still "
     "take effect. Its end is recorded in task {task_id}."
