@@ -1,6 +1,7 @@
 """Registered secrets for all processes: encrypted in the database, known to others and after a restart (A11, G6)."""
 
 import asyncio
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
@@ -10,8 +11,10 @@ from outlast.calls.kept_secrets import KeptSecrets
 from outlast.errors import InvalidInput
 from outlast.events.signals import LocalSignals
 from outlast.settings import Settings
+from outlast.store import kept_secrets as store
 from outlast.store.database import Database
 from outlast.store.tables import kept_secrets
+from outlast.store.unit import Unit
 from outlast.tools.secrets import Secrets
 
 VALUE = "sk-live-4711-wörd"
@@ -70,6 +73,31 @@ async def test_a_process_that_runs_learns_what_others_register(
     assert there.mask(VALUE) == "*" * len(VALUE)
     for each in both:
         await each.close()
+
+
+async def test_what_is_registered_at_once_is_numbered_in_the_order_of_commits(database: Database) -> None:
+    """A11: readers go on after the highest number that they saw, so none below it may come later."""
+    numbers: list[list[int]] = []
+
+    def register(unit: Unit, name: str) -> None:
+        store.add(unit, [(f"{name} {each}", "encrypted") for each in range(20)], most=1_000)
+        found = sa.select(kept_secrets.c.number).where(kept_secrets.c.mark.startswith(name))
+        numbers.append(list(unit.connection.execute(found).scalars()))
+
+    names = ("this", "that", "third")
+    await asyncio.gather(*(database.transaction(partial(register, name=each), name="add") for each in names))
+    assert [max(each) - min(each) for each in numbers] == [19, 19, 19]
+
+
+async def test_what_cannot_be_sent_as_text_is_kept_too_and_harms_no_other(database: Database) -> None:
+    """A11: a tool may register anything; half a character has no UTF-8."""
+    key, secrets = a_key(), Secrets()
+    kept = KeptSecrets(database, LocalSignals(), secrets, [key])
+    await kept.start()
+    secrets.add("half of \ud83d one")
+    secrets.add(VALUE)
+    await kept.close()
+    assert (await known(database, key)).values() == ["half of \ud83d one", VALUE]
 
 
 async def test_a_key_can_be_changed(database: Database) -> None:

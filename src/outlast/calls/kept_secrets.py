@@ -23,6 +23,8 @@ TOPIC = "secrets"
 LOOK_EVERY = 10.0
 """How long silence is trusted before a process looks for what others registered."""
 _PAGE = 1_000
+_ANY = "surrogatepass"
+"""Whatever a tool registers is kept: also what is no text that could be sent."""
 
 
 class KeptSecrets:
@@ -86,11 +88,10 @@ class KeptSecrets:
         values = list(self._new)
         if not values:
             return
-        rows = [(self._mark(each), self._cipher.encrypt(each.encode()).decode()) for each in values]
+        rows = await asyncio.to_thread(self._encrypted, values)
 
         def write(unit: Unit) -> None:
-            for mark, value in rows:
-                kept_secrets.add(unit, mark, value, most=MOST)
+            kept_secrets.add(unit, rows, most=MOST)
             unit.signal(TOPIC)
 
         await self._database.transaction(write, name="secrets")
@@ -109,16 +110,19 @@ class KeptSecrets:
                 log.warning("secrets of other keys cannot be read: add those to encryption_keys", count=unreadable)
             self._read_to = found[-1].number
 
+    def _encrypted(self, values: Sequence[str]) -> list[tuple[str, str]]:
+        return [(self._mark(each), self._cipher.encrypt(each.encode(errors=_ANY)).decode()) for each in values]
+
     def _learn(self, values: Sequence[str]) -> int:
         """Gives how many no key of this process opens."""
         unreadable = 0
         for each in values:
             try:
-                self._secrets.learn(self._cipher.decrypt(each.encode()).decode())
+                self._secrets.learn(self._cipher.decrypt(each.encode()).decode(errors=_ANY))
             except InvalidToken:
                 unreadable += 1
         return unreadable
 
     def _mark(self, value: str) -> str:
         """Tells nobody anything who has not the key."""
-        return hmac.digest(self._mark_key, value.encode(), "sha256").hex()
+        return hmac.digest(self._mark_key, value.encode(errors=_ANY), "sha256").hex()

@@ -116,7 +116,7 @@ def revoke(unit: Unit, key_id: str) -> list[KeyId]:
     now_ended = sa.select(keys.c.id).where(keys.c.revoked_at == unit.now_us).scalar_subquery()
     ended = _end(unit, keys.c.id == key_id)
     newly = ended
-    while newly:  # a statement for each remove: it sees what was made while the one before waited for a lock
+    while newly:  # a statement for each generation: it sees what was made while the one before waited for a lock
         newly = _end(unit, keys.c.made_with.in_(now_ended))
         ended = [*ended, *newly]
     return ended

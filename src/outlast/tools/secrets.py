@@ -119,14 +119,14 @@ class Secrets:
 
     def tail(self, text: str) -> int:
         """Where the end of a text begins that may be the beginning of a value; its length if there is none."""
-        for at in range(max(0, len(text) - self._longest + 1), len(text)):
-            if self._may_begin(text[at:]):
+        length, windows = len(text), self._windows
+        for at in range(max(0, length - self._longest + 1), length):
+            # First by its beginning alone: to cut out each end of a long text takes a time that grows with its square.
+            if (length - at < _WINDOW or text[at : at + _WINDOW] in windows) and self._may_begin(text[at:]):
                 return at
-        return len(text)
+        return length
 
     def _may_begin(self, text: str) -> bool:
-        if len(text) >= _WINDOW and text[:_WINDOW] not in self._windows:
-            return False
         at = bisect_left(self._sorted, text)
         return any(each.startswith(text) and each != text for each in self._sorted[at : at + 2])
 
