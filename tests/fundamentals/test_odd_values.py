@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from itertools import product
+from itertools import count, product
 from random import Random
 from typing import Any
 
@@ -125,7 +125,7 @@ async def test_odd_metadata_of_a_result_does_not_fail_the_turn(runtime: Runtime,
 
 @pytest.mark.parametrize("metadata", [None, IN_BACKGROUND], ids=["in the turn", "in the background"])
 @pytest.mark.parametrize("kind", [ToolFailed, ModelRetry])
-@pytest.mark.parametrize("odd", [HUGE, {"a": Loud()}, Loud(), Sly(a=1), "\ud83d\x00", LONG], ids=range(6))
+@pytest.mark.parametrize("odd", [HUGE, {"a": Loud()}, Loud(), Sly(a=1), "\ud83d\x00", LONG, count], ids=range(7))
 async def test_an_odd_message_of_a_failure_is_the_calls_own(
     runtime: Runtime, metadata: Any, kind: type[Exception], odd: Any
 ) -> None:
@@ -134,7 +134,7 @@ async def test_an_odd_message_of_a_failure_is_the_calls_own(
     async def work() -> Any:
         if metadata is not None:
             await asyncio.sleep(0.03)
-        raise kind(odd)
+        raise kind(odd() if odd is count else odd)
 
     model = scripted(call("work", call_id="c1"), "Done.", "Heard.")
     async with runtime(model, tools=[Tool(work, metadata=metadata)]) as served:

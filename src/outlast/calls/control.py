@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 from pydantic_ai import FunctionToolset, RunContext
-from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.exceptions import ModelRetry, ToolFailed, UserError
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from outlast.calls.call import RunningCall, current_call
 from outlast.calls.confirmed import ConfirmedToolset
 from outlast.ids import TaskId
+from outlast.tools import outcomes
 
 LONGEST_WAIT = 300
 LONGEST_PIECE = 32 * 1024
@@ -63,7 +64,11 @@ class WithControlTools(ConfirmedToolset):
     ) -> Any:
         if name in NAMES:
             return await self.control.call_tool(name, tool_args, ctx, tool)
-        return await super().call_tool(name, tool_args, ctx, tool)
+        try:
+            return await super().call_tool(name, tool_args, ctx, tool)
+        except (ModelRetry, ToolFailed) as exc:
+            # Before pydantic-ai writes it out: what it says of itself may be anything, also without an end.
+            raise outcomes.plain_failure(exc) from exc.__cause__
 
 
 class ControlToolset(FunctionToolset[Any]):

@@ -101,7 +101,7 @@ def _masked(value: Any, secrets: Secrets) -> Any:
 def translate(tool: str, exc: BaseException, secrets: Secrets) -> BaseException:
     """An exception as what the model may see: its own kinds as they are, anything else as one generic sentence."""
     if isinstance(exc, PASSED_ON):
-        return _plain_failure(exc)
+        return plain_failure(exc)
     if isinstance(exc, UnexpectedModelBehavior) and isinstance(exc.__cause__, ModelRetry):
         # pydantic-ai would end the run here: the tool asked for another try once too often.
         failed = ToolFailed(exc.__cause__.message)
@@ -110,7 +110,7 @@ def translate(tool: str, exc: BaseException, secrets: Secrets) -> BaseException:
     return internal_error(tool, exc, secrets)
 
 
-def _plain_failure(exc: Exception) -> Exception:
+def plain_failure(exc: Exception) -> Exception:
     """What a tool says of its failure is told as text, whatever it gave."""
     if isinstance(exc, ToolFailed | ModelRetry):
         said = _said(exc.message)
