@@ -286,3 +286,27 @@ async def test_a_row_that_cannot_be_read_does_not_take_its_page_along(runtime: R
 
             await served.database.transaction(damage, name="damage")
             await read_all(served, session)
+
+
+@pytest.mark.parametrize("kind", ["request", "response"])
+async def test_a_conversation_goes_on_over_messages_that_cannot_be_read(runtime: Runtime, kind: str) -> None:
+    """G3: neither a turn nor whoever waits for it hangs on them, and providers take what is left."""
+
+    def work() -> str:
+        return "worked"
+
+    async with runtime(scripted(call("work"), "Done.", "Next."), tools=[work]) as served:
+        session = await served.sessions.create()
+        await session.ask("Go.")
+
+        def damage(unit: Unit) -> None:
+            of_kind = sa.update(tables.messages).where(tables.messages.c.kind == kind)
+            unit.connection.execute(of_kind.values(body='{"half":'))
+
+        await served.database.transaction(damage, name="damage")
+        outcome = await session.ask("More.")
+        assert (outcome.state, outcome.text) == ("completed", "Next.")
+        history = await session.history()
+        assert "cannot be read" in str(history)
+        check_history(history)
+        await read_all(served, session)

@@ -1,7 +1,7 @@
 """A session's history: pydantic-ai messages in, rows out, and back."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 )
 
 from outlast.ids import SessionId, TurnId
+from outlast.sessions import unreadable
 from outlast.sessions.plain_message import make_plain
 from outlast.store import messages
 from outlast.store.database import Database
@@ -162,7 +163,7 @@ def decode_part(data: dict[str, Any]) -> ToolReturnPart:
 
 
 async def load(database: Database, files: FileStore, session_id: SessionId) -> list[Entry]:
-    """The whole stored history as the model sees it, read in pages."""
+    """The whole stored history as the model sees it, read in pages. What cannot be read says so in its place."""
     entries: list[Entry] = []
     while True:
         after = entries[-1].position if entries else 0
@@ -171,9 +172,22 @@ async def load(database: Database, files: FileStore, session_id: SessionId) -> l
             return messages.page(connection, session_id, after=after, limit=_PAGE, seen_only=True)
 
         rows = await database.read(page, is_single=True)
-        entries += [Entry(await decode(files, row.body), row.position, row.turn_id, row.event) for row in rows]
+        entries += [Entry(await _read(files, row), row.position, row.turn_id, row.event) for row in rows]
         if len(rows) < _PAGE:
-            return entries
+            return _joined(entries) if any(unreadable.is_stand_in(each.message) for each in entries) else entries
+
+
+async def _read(files: FileStore, row: messages.MessageRow) -> ModelMessage:
+    try:
+        return await decode(files, row.body)
+    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        log.error("a stored message cannot be read", position=row.position, error=repr(exc))
+        return unreadable.stand_in(row.kind)
+
+
+def _joined(entries: list[Entry]) -> list[Entry]:
+    whole = unreadable.joined([each.message for each in entries])
+    return [replace(each, message=message) for each, message in zip(entries, whole, strict=True)]
 
 
 def calls_of(response: ModelResponse) -> list[ToolCallPart]:
