@@ -129,6 +129,7 @@ async def test_a_page_without_an_answer_gets_the_first_one_even_if_it_is_over(se
 
 async def test_a_page_gets_no_answer_that_was_made_again(database_url: str) -> None:
     """Whatever it names as its last one, also an answer that was itself made again, or nothing."""
+    said: list[tuple[str, dict[str, str]]]
     said = [("m1", {}), ("m2", {}), ("m2", REGENERATE), ("m2", REGENERATE), ("m3", {})]
     async with serving(Runtime(database_url)(scripted(*["Hello."] * len(said)))) as server:
         ada = await server.client()

@@ -68,6 +68,7 @@ async def test_metrics_count_what_was_committed(runtime: Runtime) -> None:
         assert seen["outlast_tasks_open", ("running",)] == 1
         assert seen["outlast_calls_ended_total", ("parked", "survey")] == 1
         assert seen["outlast_http_requests_total", ("POST", "/v1/sessions/{session_id}/messages", "202")] == 1
+        assert seen["outlast_http_requests_total", ("GET", "/v1/sessions/{session_id}/result", "200")] == 1
         assert seen["outlast_tokens_total", ("input",)] > 0
         assert (await ada.get("/metrics")).status_code == 403
         here.open()

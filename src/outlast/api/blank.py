@@ -21,7 +21,8 @@ class BlankParameters:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["query_string"]:
             pairs: list[bytes] = scope["query_string"].split(b"&")
-            scope = {**scope, "query_string": b"&".join(each for each in pairs if not _is_blank(each))}
+            # In place: what the routes add to a scope is read by what stands around this.
+            scope["query_string"] = b"&".join(each for each in pairs if not _is_blank(each))
         await self._app(scope, receive, send)
 
 
