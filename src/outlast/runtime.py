@@ -126,8 +126,9 @@ class Outlast(Generic[DepsT, OutputT]):
         """The background tasks of the default owner."""
         return self.tasks_of(LOCAL_OWNER)
 
-    def tasks_of(self, owner_id: str) -> Tasks:
-        services = self._open()
+    def tasks_of(self, owner_id: str, *, with_money: bool = True) -> Tasks:
+        """The background tasks of an owner. `with_money=False`: without what anything cost."""
+        services = replace(self._open(), is_money_shown=with_money)
         return Tasks(services.database, services.signals, services.limits, OwnerId(owner_id), services.shown)
 
     def events_of(

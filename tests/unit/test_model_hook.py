@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from pydantic_ai import ToolDefinition
+from pydantic_ai import Agent, ToolDefinition
 from pydantic_ai.capabilities import ReinjectSystemPrompt
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, SystemPromptPart, TextPart, UserPromptPart
 from pydantic_ai.models.test import TestModel
 
+from outlast.sessions.host import AgentHost
 from outlast.sessions.model_hook import ModelHook, around_requests
 
 
@@ -56,3 +57,13 @@ def said(*parts: SystemPromptPart | UserPromptPart) -> list[ModelMessage]:
 def test_only_a_history_from_elsewhere_gets_the_agents_system_prompt(given: list[ModelMessage], is_there: bool) -> None:
     """A1: a history without any was not begun by this agent."""
     assert [type(each) for each in around_requests(IDLE, MODEL, given)] == [ReinjectSystemPrompt] * is_there
+
+
+def test_the_window_of_a_model_counts_that_an_override_has_set() -> None:
+    """A1: also before one that was chosen for the turn."""
+    agent, small = Agent(TestModel()), TestModel(profile={"context_window": 1_000})
+    host = AgentHost(agent, None, {})
+    assert host.model_for(None) is agent.model
+    assert host.model_for("test") == "test"
+    with agent.override(model=small):
+        assert host.model_for(None) is host.model_for("test") is small

@@ -43,7 +43,7 @@ async def _sessions(outlast: Runtime, caller: Caller) -> Sessions:
 
 
 async def _tasks(outlast: Runtime, caller: Caller) -> Tasks:
-    return outlast.tasks_of(caller.owner_id)
+    return outlast.tasks_of(caller.owner_id, with_money=sees_money(caller))
 
 
 OwnSessions = Annotated[Sessions, Depends(_sessions)]

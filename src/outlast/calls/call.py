@@ -49,6 +49,10 @@ class RunningCall:
     inner: asyncio.Task[Any] | None = None
     owner_id: str = ""
     """Whose share of the threads it takes."""
+    shared_usage: object | None = None
+    """The usage of its run, which its tool may hand to another agent."""
+    used: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What its tool has added to that, and nobody has counted yet."""
     told: list[TaskId] = field(default_factory=list[TaskId])
     """Tasks whose outcome this call's result hands to the model."""
     is_lost: bool = False

@@ -129,6 +129,7 @@ class CallHook(RunTasks):
         if not is_control and self.breaker.refuses(call.tool_name, call.args):
             raise ToolFailed(REFUSED.format(count=MOST))
         running = self.host.begin(call)
+        running.shared_usage = ctx.usage
         self.ends.begin(call_id)
         inner = start(running, handler, args)
         try:

@@ -1,6 +1,6 @@
 """An outcome: the fold of a turn's events. The same fold serves a running turn and one that ended long ago."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -33,8 +33,9 @@ class Usage:
     cache_write_tokens: int = 0
     cost_microdollars: int | None = 0
 
-    def add(self, data: dict[str, Any]) -> None:
-        self.requests += 1
+    def add(self, data: Mapping[str, Any]) -> None:
+        """What one model request used, or, where their number stands in it, several."""
+        self.requests += data.get("requests", 1)
         self.input_tokens += data.get("input_tokens", 0)
         self.output_tokens += data.get("output_tokens", 0)
         self.cache_read_tokens += data.get("cache_read_tokens", 0)
@@ -115,6 +116,8 @@ class OutcomeFold:
                 call = self._calls.setdefault(data["call_id"], CallOutcome(data["call_id"], data["tool"]))
                 call.outcome = data["outcome"]
                 call.result = data["part"].get("content")
+                if "usage" in data:
+                    outcome.usage.add(data["usage"])
             case EventType.TURN_COMPLETED:
                 outcome.state, outcome.output = "completed", data.get("output")
                 self._closing_line, self.output_type = data.get("text"), data.get("output_type")

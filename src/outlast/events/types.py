@@ -80,7 +80,8 @@ FIELDS: Mapping[EventType, str] = {
     EventType.CALL_PROGRESS: "call_id, progress",
     EventType.CALL_ENDED: (
         "call_id, tool, outcome (success, failed, retried, interrupted; parked if it goes on in the background), "
-        "part (what the model is given), content and artifacts (files), task_id if it goes on as a task"
+        "part (what the model is given), content and artifacts (files), task_id if it goes on as a task, "
+        "usage (of agents that its tool ran, if it did)"
     ),
     EventType.HISTORY_COMPACTED: "messages, results_cut, characters_before, characters_after, reason",
     EventType.TASK_CREATED: "task",

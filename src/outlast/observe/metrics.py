@@ -54,8 +54,10 @@ class WorkMetrics:
                     self._end(event)
                 case EventType.CALL_ENDED:
                     self.calls.labels(event.data["tool"], event.data["outcome"]).inc()
+                    self._use(event.data.get("usage", {}))
                 case EventType.TASK_ENDED:
                     self.tasks.labels(event.data["task"]["state"]).inc()
+                    self._use(event.data["task"].get("usage", {}))
                 case EventType.RESPONSE_COMPLETED:
                     self._use(event.data["usage"])
                 case _:
@@ -74,6 +76,8 @@ class WorkMetrics:
             self.turn_seconds.observe(monotonic() - begun)
 
     def _use(self, usage: dict[str, Any]) -> None:
+        if not usage:
+            return
         for kind in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
             self.tokens.labels(kind.removesuffix("_tokens")).inc(usage.get(kind, 0))
         self.cost.inc(usage.get("cost_microdollars") or 0)

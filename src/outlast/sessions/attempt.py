@@ -31,7 +31,7 @@ from outlast.sessions.turn import Claim
 from outlast.sessions.turn_calls import bind_channel
 from outlast.sessions.turn_log import TurnLog
 from outlast.sessions.workshop import Workshop
-from outlast.store import inputs, turns
+from outlast.store import inputs, spending, turns
 from outlast.store.database import persistently
 from outlast.store.inputs import Input, InputKind
 from outlast.store.tasks import NewTask, WakePolicy
@@ -313,10 +313,13 @@ class Attempt:
             if run.response is not None:
                 await run.drop_partial("handed_over")
             await log_known_ends(run)
+        uncounted = [] if run is None else run.calls.uncounted(elsewhere=_going_on(run))
 
         def give_back(unit: Unit) -> None:
             row = turns.get(unit.connection, self.claim.fence.turn_id)
             assert row is not None
+            for spent in uncounted:
+                spending.add_spent(unit, self.claim.owner_id, spent)
             turn.requeue(unit, row, has_crashed=False, limits=self._shop.policy.turns)
 
         await self._log.commit("hand_over", give_back)
@@ -353,6 +356,11 @@ class Attempt:
         if hook is not None:
             for unconfirmed in (*hook.ends.unconfirmed.values(), *hook.ends.superseded):
                 self._shop.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, None), is_canceled=True)
+
+
+def _going_on(run: TurnRun) -> set[str]:
+    """The ids of calls that go on without the turn."""
+    return set() if run.hook is None else {*run.hook.ends.parked, *run.hook.ends.unconfirmed}
 
 
 def _cause_of(stop_reason: str | None) -> Cause:

@@ -29,7 +29,13 @@ class CallLog:
         await self.log.add_large(EventType.CALL_STARTED, data)
 
     async def ended(
-        self, part: ToolReturnPart, content: Any = None, *, task_id: TaskId | None = None, is_unknown: bool = False
+        self,
+        part: ToolReturnPart,
+        content: Any = None,
+        *,
+        task_id: TaskId | None = None,
+        is_unknown: bool = False,
+        usage: Mapping[str, Any] | None = None,
     ) -> None:
         """The end of a call; wakes whose news its result carries to the model are withdrawn in the same commit.
 
@@ -44,6 +50,7 @@ class CallLog:
                 content=to_jsonable_python(content, fallback=clean.words_of) if content else None,
                 artifacts=self.calls.artifacts(part.tool_call_id),
                 task_id=task_id,
+                usage=usage,
             ),
         }
         await self.log.add_large(EventType.CALL_ENDED, data)

@@ -50,6 +50,7 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
         return turns.of_session(connection, row.id, _MOST), tasks.page(connection, session_id=row.id, limit=_MOST)
 
     all_turns, all_tasks = await services.database.read(rest)
+    shown_tasks = [services.shown.task(each) for each in all_tasks[::-1]]
     document = {
         "format": FORMAT,
         "session": {
@@ -64,7 +65,7 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
         },
         "messages": said,
         "turns": [_turn(each, services.shown) for each in all_turns],
-        "tasks": [{**each.snapshot, "result": each.result, "created_at": each.created_at} for each in all_tasks[::-1]],
+        "tasks": [{**each.snapshot, "result": each.result, "created_at": each.created_at} for each in shown_tasks],
         "left_out": room.left_out,
     }
     return services.secrets.mask(to_jsonable_python(document))

@@ -63,6 +63,11 @@ class AgentHost:
         """Asked for when the first tool is called without a turn: the program has told the agent everything by then."""
         return DirectTools(self.agent)
 
+    def model_for(self, chosen: Model | str | None) -> object:
+        """The model that a run is made with: what `override` has set here comes before the one that was chosen."""
+        overridden = vars(self.agent)["_override_model"].get()
+        return (chosen or self.agent.model) if overridden is None else overridden.value
+
     def lease(self, context: TurnContext) -> DepsLease:
         """The dependencies of one turn or task, not opened yet."""
         return DepsLease(None if self._deps is None else partial(self._deps, context))

@@ -5,6 +5,7 @@ Reading waits for a store that is unavailable; a turn does not fail for it.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import sqlalchemy as sa
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -41,6 +42,11 @@ async def load(shop: Workshop, claim: Claim, log: TurnLog, lease: DepsLease, *, 
     book = OpenCallBook()
     if history.open_calls(messages):
         book = await _book(shop, fence, messages, entries)
+    used = _usage(messages[own_from:])
+    of_calls = 0
+    for usage in await _used_by_calls(shop, claim) if own_from < len(entries) else ():
+        used.add(usage)
+        of_calls += usage["requests"]
     calls = TurnCalls(shop.calls, log, claim.agent, claim.owner_id, lease, press_after=shop.policy.steer_parks_after)
     run = TurnRun(
         claim=claim,
@@ -56,8 +62,9 @@ async def load(shop: Workshop, claim: Claim, log: TurnLog, lease: DepsLease, *, 
         book=book,
         own_from=own_from,
         requests=claim.turn.requests,
+        requests_of_calls=of_calls,
         has_begun=own_from < len(entries),
-        usage=_usage(messages[own_from:]),
+        usage=used,
     )
     await run.call_log.tell_parked(book)
     return run
@@ -81,6 +88,18 @@ async def _book(
         for each in logged
     ]
     return read_book(messages, whole, parked)
+
+
+async def _used_by_calls(shop: Workshop, claim: Claim) -> list[dict[str, Any]]:
+    """What agents used that the turn's tools ran, by calls that have ended: it stands in the log, not in history."""
+
+    def read(connection: sa.Connection) -> list[Event]:
+        fence, first = claim.fence, claim.turn.first_event
+        ended = (EventType.CALL_ENDED.value,)
+        return events.of_turn(connection, fence.session_id, fence.turn_id, ended, after=first - 1)
+
+    found = await persistently(lambda: shop.database.read(read))
+    return [each.data["usage"] for each in found if "usage" in each.data]
 
 
 def _usage(own: Sequence[ModelMessage]) -> Usage:

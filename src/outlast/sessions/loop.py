@@ -50,7 +50,7 @@ from outlast.sessions.resume import OpenCallBook, Recorded
 from outlast.sessions.turn import Claim
 from outlast.sessions.turn_calls import TurnCalls
 from outlast.sessions.turn_log import TurnLog
-from outlast.sessions.usage import stored, usage_of
+from outlast.sessions.usage import shared, stored, usage_of
 from outlast.store import events, inputs, messages, spending, turns
 from outlast.store.inputs import Input
 from outlast.store.turns import Disposition, Origin, TurnState
@@ -80,6 +80,8 @@ class TurnRun:
     own_from: int
     """Index in `messages` from which they belong to this turn."""
     requests: int = 0
+    requests_of_calls: int = 0
+    """Those of agents that its tools ran."""
     responses: int = 0
     is_leaving: bool = False
     is_stopping: bool = False
@@ -122,8 +124,9 @@ class TurnRun:
                     message_history=given,
                     deps=deps,
                     model=model,
+                    usage=shared(self.usage),
                     usage_limits=UsageLimits(request_limit=None),
-                    capabilities=[self.hook, *around_requests(model_hook, model or host.agent.model, given)],
+                    capabilities=[self.hook, *around_requests(model_hook, host.model_for(model), given)],
                 ) as running:
                     # With open calls pydantic-ai begins at their response, which is stored already.
                     is_replay = committed is not None or bool(history.open_calls(given))
@@ -192,8 +195,9 @@ class TurnRun:
         """Commit the request, with the inputs that are due in it, before it is sent. False: there is none."""
         if self.is_leaving:
             raise HandOver
-        if self.requests >= self.policy.max_requests:
-            raise failure.turn_limit(self.requests)
+        made = self.requests + self.requests_of_calls
+        if made >= self.policy.max_requests:
+            raise failure.turn_limit(made)
         own: list[ModelRequestPart] = list(node.request.parts)
         if has_prompt:
             own = own[:-1] if isinstance(own[-1], UserPromptPart) else own
@@ -359,7 +363,13 @@ class TurnRun:
         may_be_repeated = self.hook is not None and part.tool_call_id in self.hook.repeatable
         is_unknown = part.outcome == "interrupted" and part.content != outcomes.NOT_RUN and not may_be_repeated
         task_id = None if parked is None else parked.task_id
-        await self.call_log.ended(part, content, task_id=task_id, is_unknown=is_unknown)
+        used = self.calls.used(part.tool_call_id) if parked is None else None  # else it counts with the task's end
+        usage = None if used is None else stored(used)
+        await self.call_log.ended(part, content, task_id=task_id, is_unknown=is_unknown, usage=usage)
+        if used is not None and usage is not None:
+            self.usage.add(usage)
+            self.requests_of_calls += used.requests
+            self.log.also(lambda unit: spending.add_spent(unit, self.claim.owner_id, used))
 
     async def _end(self, running: Any) -> Step:
         """End the turn, or go on if something for it arrived: decided under the session's lock."""

@@ -25,9 +25,16 @@ class Shown:
     def event(self, event: Event) -> Event:
         """The same event where there is nothing to leave out, which is nearly always."""
         data = self.value(event.data)
-        if not self.is_money_shown and "usage" in data:
-            data = {**data, "usage": self.spent(data["usage"])}
+        if not self.is_money_shown:
+            data = self._without_money(data)
         return event if data is event.data else replace(event, data=data)
+
+    def _without_money(self, data: dict[str, Any]) -> dict[str, Any]:
+        if "usage" in data:
+            return {**data, "usage": self.spent(data["usage"])}
+        if "usage" in data.get("task", ()):
+            return {**data, "task": {**data["task"], "usage": self.spent(data["task"]["usage"])}}
+        return data
 
     def value(self, value: Any) -> Any:
         return self.secrets.mask(value)
@@ -54,6 +61,8 @@ class Shown:
         )
 
     def task(self, task: Task) -> Task:
+        if task.usage is not None and not self.is_money_shown:
+            task = replace(task, usage={**task.usage, _COST: None})
         if self.secrets.is_empty:
             return task
         return replace(task, **{name: self.value(getattr(task, name)) for name in _OF_A_TASK})

@@ -1,7 +1,7 @@
 """The turn's side of its calls: their channels, their parking, and what the model is shown of their results."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Container, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -13,6 +13,7 @@ from outlast import ids
 from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel, ChannelHome
 from outlast.calls.parking import NotParked, Parked, Reason, facts_of, handle_of
+from outlast.calls.shared_usage import take_used
 from outlast.calls.view import Viewer
 from outlast.clock import monotonic
 from outlast.events.types import EventType
@@ -20,6 +21,7 @@ from outlast.ids import TaskId, WorkerId
 from outlast.sessions.lease import DepsLease
 from outlast.sessions.turn_log import TurnLog
 from outlast.store import outputs, tasks, turns
+from outlast.store.spending import Spent
 from outlast.store.tasks import NewTask
 from outlast.store.unit import Unit
 from outlast.tasks import service
@@ -103,8 +105,19 @@ class TurnCalls:
         call = self._begun.get(call_id)
         return call.channel.artifacts if call is not None and isinstance(call.channel, CallChannel) else []
 
+    def used(self, call_id: str) -> Spent | None:
+        """What the agents that a call ran came to, for whoever counts it."""
+        call = self._begun.get(call_id)
+        return None if call is None else take_used(call)
+
+    def uncounted(self, elsewhere: Container[str]) -> list[Spent]:
+        """The same of calls whose end is not told here; those elsewhere are counted where they go on."""
+        left = [take_used(call) for call_id, call in self._begun.items() if call_id not in elsewhere]
+        return [each for each in left if each is not None]
+
     def begin(self, call: ToolCallPart) -> RunningCall:
         self._press_again()
+        earlier = self._begun.get(call.tool_call_id)
         fence = self._log.fence
         channel = CallChannel(
             self._shop.home,
@@ -126,6 +139,8 @@ class TurnCalls:
             self._shop.confirm_call,
             owner_id=self._owner_id,
         )
+        if earlier is not None:  # it runs again: what it used counts with its end
+            running.used, earlier.used = earlier.used, {}
         return running
 
     def say_waiting(self, call: RunningCall, reason: str) -> None:

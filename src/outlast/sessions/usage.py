@@ -5,41 +5,54 @@ A price that is not known is said to be unknown, never zero.
 
 import math
 from dataclasses import fields
+from decimal import Decimal
 from typing import Any
 
 from pydantic_ai.messages import ModelResponse
 
+from outlast.calls.shared_usage import SharedUsage
 from outlast.events.outcome import Usage
+from outlast.store.spending import Spent, countable
 
 _FIELDS = fields(Usage)
-_MOST = 10**12
 
 
 def usage_of(response: ModelResponse) -> dict[str, Any]:
     usage = response.usage
     return {
-        "input_tokens": _count(usage.input_tokens),
-        "output_tokens": _count(usage.output_tokens),
-        "cache_read_tokens": _count(usage.cache_read_tokens),
-        "cache_write_tokens": _count(usage.cache_write_tokens),
+        "input_tokens": countable(usage.input_tokens),
+        "output_tokens": countable(usage.output_tokens),
+        "cache_read_tokens": countable(usage.cache_read_tokens),
+        "cache_write_tokens": countable(usage.cache_write_tokens),
         "cost_microdollars": _cost(response),
     }
 
 
-def stored(usage: Usage) -> dict[str, int | None]:
+def shared(usage: Usage) -> SharedUsage:
+    """For another run of a turn that has used this much: its tools, and the agents that they run, go on from there."""
+    cost = usage.cost_microdollars
+    return SharedUsage(
+        requests=usage.requests,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        cost=Decimal(cost) / 1_000_000 if cost else None,
+    )
+
+
+def stored(usage: Usage | Spent) -> dict[str, int | None]:
     """As rows and events have it. Not by `asdict`, which copies every value: it is part of most commits of a turn."""
     return {each.name: getattr(usage, each.name) for each in _FIELDS}
-
-
-def _count(told: Any) -> int:
-    """A provider may say anything; columns take so much, and a sum of many."""
-    return min(max(0, int(told)), _MOST) if isinstance(told, int | float) and math.isfinite(told) else 0
 
 
 def _cost(response: ModelResponse) -> int | None:
     told = (response.provider_details or {}).get("cost")
     if isinstance(told, int | float) and math.isfinite(told) and told >= 0:
-        return min(round(told * 1_000_000), _MOST)
+        return countable(told * 1_000_000)
+    known = response.usage.cost
+    if known is not None and math.isfinite(known) and known >= 0:
+        return countable(known * 1_000_000)
     if not response.model_name or not response.provider_name:
         return None
     try:

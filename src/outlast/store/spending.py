@@ -1,8 +1,10 @@
 """Spending: what an owner's model requests came to, one row for each UTC day."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,6 +34,7 @@ class Spent:
         return None if self.unpriced_requests else self.known_microdollars
 
 
+_MOST = 10**12
 _COUNTS = (
     "requests",
     "unpriced_requests",
@@ -44,20 +47,41 @@ _COUNTS = (
 _COLUMNS = ("owner_id", "day", *_COUNTS)
 
 
+def countable(told: Any) -> int:
+    """A provider may say anything; columns take so much, and a sum of many."""
+    if isinstance(told, float | Decimal):
+        return round(min(max(0, told), _MOST)) if math.isfinite(told) else 0
+    return min(max(0, told), _MOST) if isinstance(told, int) else 0
+
+
 def add(unit: Unit, owner_id: str, usage: Mapping[str, Any]) -> None:
     """Add a model response, in the transaction that commits it."""
     cost = usage["cost_microdollars"]
-    unit.write(
-        _ADD[unit.dialect],
-        owner_id=owner_id,
-        day=unit.now.date().isoformat(),
+    spent = Spent(
         requests=1,
         unpriced_requests=int(cost is None),
         input_tokens=usage["input_tokens"],
         output_tokens=usage["output_tokens"],
         cache_read_tokens=usage["cache_read_tokens"],
         cache_write_tokens=usage["cache_write_tokens"],
-        cost_microdollars=cost or 0,
+        known_microdollars=cost or 0,
+    )
+    add_spent(unit, owner_id, spent)
+
+
+def add_spent(unit: Unit, owner_id: str, spent: Spent) -> None:
+    """Add what several requests came to."""
+    unit.write(
+        _ADD[unit.dialect],
+        owner_id=owner_id,
+        day=unit.now.date().isoformat(),
+        requests=spent.requests,
+        unpriced_requests=spent.unpriced_requests,
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+        cache_read_tokens=spent.cache_read_tokens,
+        cache_write_tokens=spent.cache_write_tokens,
+        cost_microdollars=spent.known_microdollars,
     )
 
 

@@ -182,6 +182,7 @@ tasks = sa.Table(
     sa.Column("error", sa.Text),
     sa.Column("late_outcome", sa.Text),
     sa.Column("settled", sa.Text),
+    sa.Column("usage", sa.Text),
     sa.Column("links", sa.Text, nullable=False, server_default="{}"),
     sa.Column("artifacts", sa.Text, nullable=False),
     sa.Column("metadata", sa.Text, nullable=False),

@@ -77,6 +77,8 @@ class Task:
     ended_at: datetime | None
     settled: dict[str, Any] | None = None
     """What a person said of it whose effect nobody knew: verdict, by, note, at."""
+    usage: dict[str, Any] | None = None
+    """What agents used that its tool ran. None: it ran none, or that is not known yet."""
     links: Mapping[str, str] = field(default_factory=dict[str, str])
     """`retry_of`: the task that it tries again. `retried_as`: the one that tries it again."""
     no_worker_for: str | None = None
@@ -139,6 +141,7 @@ class Task:
             "parked": self.parked,
             "started_at": None if self.started_at is None else self.started_at.isoformat(),
             "ran_seconds": self.ran_seconds,
+            **({} if self.usage is None else {"usage": self.usage}),
         }
 
 
@@ -200,7 +203,8 @@ def from_row(row: Row) -> Task:
         created_at=from_microseconds(row["created_at"]),
         started_at=_instant(row["started_at"]),
         ended_at=_instant(row["ended_at"]),
-        settled=_settled(row["settled"]),
+        settled=_readable(row["settled"]),
+        usage=_readable(row["usage"]),
         links=row_json.read_object(row["links"]),
     )
 
@@ -213,8 +217,8 @@ def _object(value: str | None) -> dict[str, Any] | None:
     return None if value is None else row_json.read_object(value)
 
 
-def _settled(value: str | None) -> dict[str, Any] | None:
-    """What cannot be read has settled nothing."""
+def _readable(value: str | None) -> dict[str, Any] | None:
+    """What cannot be read says nothing."""
     found = _object(value)
     return None if row_json.is_unreadable(found) else found
 
@@ -235,7 +239,7 @@ def encode(value: Any) -> str:
 THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
 """A task of a session that is being deleted is no longer there."""
 _GET = Statement(sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), THERE))
-_UNKNOWN: Mapping[str, Any] = dict.fromkeys(("result", "error", "late_outcome", "ended_at", "settled"))
+_UNKNOWN: Mapping[str, Any] = dict.fromkeys(("result", "error", "late_outcome", "ended_at", "settled", "usage"))
 """Columns that a task gets when it ends, or later."""
 _MADE = [column.name for column in tasks.c if column.name not in _UNKNOWN]
 _INSERT = insert_many(tasks, _MADE)

@@ -159,12 +159,13 @@ class Tasks:
         """
         if verdict not in list_of_verdicts():
             raise InvalidInput(f"{verdict!r} is not a verdict: use {', '.join(list_of_verdicts())}.")
-        return await self.database.transaction(
+        settled = await self.database.transaction(
             lambda unit: settling.settle(
                 unit, TaskId(task_id), Verdict(verdict), by=by, note=note, owner_id=self.owner_id, limits=self.limits
             ),
             name="settle_task",
         )
+        return self.shown.task(settled)
 
 
 def _with_waits(connection: sa.Connection, found: Sequence[Task]) -> Sequence[Task]:

@@ -14,12 +14,13 @@ from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.foreign import Contained
 from outlast.calls.hook import really
+from outlast.calls.shared_usage import take_used
 from outlast.calls.view import Viewed, Viewer
 from outlast.errors import StoreUnavailable
 from outlast.events.signals import Signals, task_topic
 from outlast.ids import TaskId
 from outlast.sessions.inbox import Limits
-from outlast.store import outputs, tasks
+from outlast.store import outputs, spending, tasks
 from outlast.store.database import Database, persistently
 from outlast.store.tasks import Task, TaskState
 from outlast.store.together import Together
@@ -302,19 +303,25 @@ class ParkedCalls:
         said: dict[str, Any] | None = None,
     ) -> None:
         """`said`: the last of what the call itself said of its task."""
-        task_id, call = owned.task_id, owned.call
+        task_id, call, used = owned.task_id, owned.call, take_used(owned.call)
         if task_id is None:
             log.info("a call that nobody waits for ended", tool=call.tool, call_id=call.call_id, state=state.value)
+            if used is not None:
+                count = partial(spending.add_spent, owner_id=call.owner_id, spent=used)
+                await self._persist(lambda: self._database.transaction(count, name="settle"))
             return
         result = None if viewed is None else viewed.value
         content = () if viewed is None else viewed.content
-        if owned.is_silent and not said and (viewed is None or viewed.file is None):
+        if owned.is_silent and used is None and not said and (viewed is None or viewed.file is None):
             ending = Ending(call.session_id, task_id, owned.attempt, state, result, error)
             await self._persist(lambda: self._ends.ask(ending))
             return
 
         def settle(unit: Unit) -> None:
-            if not unit.try_lock(call.session_id):
+            is_there = unit.try_lock(call.session_id)
+            if used is not None:
+                service.add_usage(unit, task_id, call.owner_id, used)
+            if not is_there:
                 return
             if said and tasks.holds(unit, task_id, owned.attempt):
                 tasks.set_values(unit, task_id, **said)

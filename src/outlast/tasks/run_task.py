@@ -18,6 +18,7 @@ from outlast.calls.direct import cannot_be_run
 from outlast.calls.foreign import Contained
 from outlast.calls.hook import start
 from outlast.calls.run_tasks import RunTasks
+from outlast.calls.shared_usage import SharedUsage
 from outlast.errors import AttemptLost
 from outlast.sessions.host import AgentHost
 from outlast.sessions.lease import DepsLease
@@ -44,6 +45,7 @@ class _Capture(RunTasks):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
+        self.running.shared_usage = ctx.usage
         self.inner = start(self.running, handler, args)
         try:
             await asyncio.wait({self.inner})
@@ -142,7 +144,9 @@ async def _run(agent: Agent[Any, Any], threads: CallThreads, running: RunningCal
     value = await lease.open()
     try:
         with Contained(), Agent.using_thread_executor(threads):
-            async with agent.iter(message_history=history, deps=value, capabilities=[capture]) as run:
+            async with agent.iter(
+                message_history=history, deps=value, usage=SharedUsage(), capabilities=[capture]
+            ) as run:
                 async for node in run:
                     if Agent.is_call_tools_node(node):
                         async with node.stream(run.ctx) as stream:

@@ -10,14 +10,17 @@ from typing import Any
 
 from outlast.errors import NotFound
 from outlast.events.event import Draft
+from outlast.events.outcome import Usage
 from outlast.events.signals import task_topic
 from outlast.events.types import EventType
 from outlast.ids import TaskId, WorkerId
 from outlast.sessions import inbox, turn
 from outlast.sessions.inbox import Limits
-from outlast.store import inputs, tasks
+from outlast.sessions.usage import stored
+from outlast.store import inputs, spending, tasks
 from outlast.store.inputs import InputKind, InputState
 from outlast.store.outbox import Work
+from outlast.store.spending import Spent
 from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
 from outlast.store.turns import Disposition
 from outlast.store.unit import Unit
@@ -97,6 +100,16 @@ def _end(
         tell(unit, EventType.TASK_ENDED, ended)
         _wake(unit, ended, limits, content)
     return moved
+
+
+def add_usage(unit: Unit, task_id: TaskId, owner_id: str, spent: Spent) -> None:
+    """What agents used that its tool ran: counted whoever told its end, and shown with it from its next event on."""
+    spending.add_spent(unit, owner_id, spent)
+    task = tasks.get(unit.connection, task_id)
+    if task is not None:
+        total = Usage(**(task.usage or {}))
+        total.add(stored(spent))
+        tasks.set_values(unit, task_id, usage=tasks.encode(stored(total)))
 
 
 def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str, limits: Limits) -> Task:

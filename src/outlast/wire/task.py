@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from outlast.wire.forms import Answer, Body
+from outlast.wire.turn import UsageAnswer
 
 
 class Settled(Answer):
@@ -45,6 +46,9 @@ class TaskAnswer(Answer):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    usage: UsageAnswer | None = Field(
+        default=None, description="What agents used that its tool ran. Null if it ran none, or that is not known."
+    )
     settled: Settled | None = Field(
         default=None, description="What a person said of a task whose effect nobody knew; lists show it for the state."
     )
