@@ -2,10 +2,15 @@
 
 import json
 import re
+from inspect import signature
 from pathlib import Path
 from textwrap import dedent
+from typing import get_args
 
 import pytest
+
+from outlast.calls import call
+from outlast.wire.task import TaskAnswer
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "how-to" / "chat-in-a-page.md"
@@ -27,6 +32,15 @@ def test_what_the_guide_shows_stands_in_the_example() -> None:
         code = each["code"].rstrip("\n")
         text = (EXAMPLE / each["file"]).read_text(encoding="utf-8")
         assert dedent(code) in blocks(text, len(code.splitlines())), each.group()
+
+
+def test_the_page_reads_of_a_task_what_the_server_sends() -> None:
+    """A name that nobody sends would type-check, and show nothing."""
+    said = (EXAMPLE / "src" / "tasks.ts").read_text(encoding="utf-8").partition("export type Task = {")[2]
+    fields = dict(re.findall(r"^  (\w+): (.*);$", said.partition("\n};")[0], re.MULTILINE))
+    assert set(fields) <= set(TaskAnswer.model_fields)
+    assert tuple(re.findall(r'"(\w+)"', fields["state"])) == get_args(TaskAnswer.model_fields["state"].annotation)
+    assert re.findall(r"(\w+):", fields["progress"]) == list(signature(call.progress).parameters)
 
 
 def test_the_readme_of_the_example_names_its_files() -> None:

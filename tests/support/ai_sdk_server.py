@@ -17,7 +17,7 @@ from fastapi.staticfiles import StaticFiles
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
-from outlast import Outlast, Settings, hints
+from outlast import Outlast, Settings, hints, progress
 from outlast.api.app import create_app
 from outlast.testing import ScriptedModel, Step, call, error, gate, last_user_text, reasoning, text
 from tests.support.runtime import FAST
@@ -45,6 +45,8 @@ class Scene:
                 return [text("One "), gate(self.gates[name]), text("two.")]
             case "survey":
                 return call("survey", name=name)
+            case "measure":
+                return call("survey", name=name, places=4)
             case "count":
                 self.asked[name] += 1
                 return f"Answer {self.asked[name]}"
@@ -54,7 +56,9 @@ class Scene:
                 assert "finished" in said, said
                 return "The survey is done."
 
-    async def survey(self, name: str) -> str:
+    async def survey(self, name: str, places: int = 0) -> str:
+        if places:
+            progress(1, places, unit="places")
         await self.gates[name].wait()
         return "4 m deep"
 

@@ -78,6 +78,23 @@ async def test_a_parked_call_is_done_in_its_place_and_the_woken_answer_appears(
     assert await page.texts(".call .state") == ["done"]
 
 
+async def test_a_parked_call_shows_how_far_it_is(site: Site, page: Page, api: httpx2.AsyncClient) -> None:
+    """A bar while it runs, also after a reload, and none once it is done."""
+    gate = await opened(page, site)
+    await send(page, f"measure {gate}")
+    await page.wait_for("text=It goes on.")
+    for _ in range(2):
+        await page.wait_for(".call[data-state=running] progress")
+        bar = "(({ value, max }) => [value, max])(document.querySelector('.call progress'))"
+        assert await page.evaluate(bar) == [1, 4]
+        assert await page.texts(".call small") == ["1 of 4 places"]
+        await page.reload()
+    await page.wait_for(".call progress")
+    await api.post(f"/gates/{gate}")
+    await page.wait_for(".call[data-state=done]")
+    assert await page.texts(".call progress, .call small") == []
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_stop_ends_the_turn_and_not_only_the_connection(
     site: Site, page: Page, api: httpx2.AsyncClient, version: str

@@ -56,11 +56,13 @@ function CallView({ call, tasks }: { call: ToolUIPart; tasks: Tasks }) {
 }
 
 function TaskProgress({ task }: { task: Task }) {
-  const { done, total, unit } = task.progress ?? {};
+  if (!task.progress) return null;
+  const { current, total, unit, label } = task.progress;
+  const words = [total === null ? current : `${current} of ${total}`, unit, label].filter((word) => word !== null);
   return (
     <>
-      {typeof done === "number" && typeof total === "number" && <progress value={done} max={total} />}
-      {typeof done === "number" && <small>{`${done} of ${total ?? "?"} ${unit ?? ""}`}</small>}
+      {total !== null && <progress value={current} max={total} aria-label={task.title} />}
+      <small>{words.join(" ")}</small>
     </>
   );
 }
@@ -68,7 +70,6 @@ function TaskProgress({ task }: { task: Task }) {
 const WORDS: Record<Task["state"], string> = {
   queued: "waiting",
   running: "running",
-  awaiting_input: "awaiting input",
   succeeded: "done",
   failed: "failed",
   canceled: "canceled",

@@ -5,9 +5,9 @@ import type { Message } from "./server";
 export type Task = {
   id: string;
   title: string;
-  state: "queued" | "running" | "awaiting_input" | "succeeded" | "failed" | "canceled";
+  state: "queued" | "running" | "succeeded" | "failed" | "canceled";
   detail: string | null;
-  progress: { done?: number | null; total?: number | null; unit?: string | null; label?: string | null } | null;
+  progress: { current: number; total: number | null; unit: string | null; label: string | null } | null;
 };
 
 export type Tasks = ReadonlyMap<string, Task>;
