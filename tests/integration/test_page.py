@@ -31,10 +31,10 @@ globalThis.fetch = async () => { throw new TypeError("no network"); };
 """
 
 
-async def shown(*events: tuple[str, dict[str, Any]]) -> str:
+async def shown(*events: tuple[str, dict[str, Any]], at: str = "answer") -> str:
     given = [{"type": type_, "data": data, "turn_id": "trn_1"} for type_, data in events]
     show = f"for (const each of {json.dumps(given)}) show(each);"
-    tell = "process.stdout.write(at('answer').textContent);"
+    tell = f"process.stdout.write(at({json.dumps(at)}).textContent);"
     script = "\n".join([DOM, PAGE.read_text().replace('"use strict";', ""), show, tell])
     return await run_node("--eval", script)
 
@@ -63,3 +63,42 @@ async def test_the_page_shows_what_the_model_did_not_say(
 ) -> None:
     """K1: a typed output as JSON, a closing line as it is."""
     assert await shown(*before, ("turn.completed", end)) == answer
+
+
+def ended(outcome: str, content: Any = "ok") -> tuple[str, dict[str, Any]]:
+    part = {"content": content, "outcome": outcome}
+    return ("call.ended", {"call_id": "c1", "tool": "boom", "outcome": outcome, "part": part})
+
+
+@pytest.mark.parametrize(
+    ("end", "answer"),
+    [
+        (ended("success"), "\n[boom]\n"),
+        (ended("failed", "The kettle is broken."), "\n[boom] failed: The kettle is broken.\n"),
+        (ended("failed", {"$file": {"bytes": 70_000}}), "\n[boom] failed\n"),
+        (ended("retried", "Say it in kelvin."), "\n[boom] failed, the model may try again: Say it in kelvin.\n"),
+        (ended("interrupted", "Nobody knows."), "\n[boom] interrupted: Nobody knows.\n"),
+        (ended("parked", {"type": "background"}), "\n[boom] goes on in the background\n"),
+    ],
+)
+@pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "resumed"])
+async def test_the_page_shows_how_a_call_ended(end: tuple[str, dict[str, Any]], answer: str, is_asked: bool) -> None:
+    """One that did not work does not look like one that did, also if an earlier attempt of the turn asked for it."""
+    asked = [("part.started", {"part": "1.1.0", "kind": "call", "call_id": "c1", "tool": "boom"})]
+    assert await shown(*(asked if is_asked else []), end) == answer
+
+
+@pytest.mark.parametrize(
+    ("task", "line"),
+    [
+        ({"state": "running"}, "survey: running 88 % (tsk_1)"),
+        ({"state": "succeeded"}, "survey: succeeded (tsk_1)"),
+        ({"state": "failed", "error": {"message": "No boat."}}, "survey: failed: No boat. (tsk_1)"),
+        ({"state": "canceled"}, "survey: canceled (tsk_1)"),
+        ({"state": "failed", "settled": {"verdict": "worked"}}, "survey: settled: worked (tsk_1)"),
+    ],
+)
+async def test_the_page_shows_how_far_a_task_is_while_it_runs(task: dict[str, Any], line: str) -> None:
+    """How far it had come when it was over says nothing; why it failed does."""
+    known = {"id": "tsk_1", "title": "survey", "progress": {"current": 88, "total": 100}, "error": None, **task}
+    assert await shown(("task.changed", {"task": known}), at="tsk_1") == line

@@ -4,6 +4,13 @@
 
 const at = (id) => document.getElementById(id);
 const parts = new Map();
+const calls = new Map();
+const ENDS = {
+  failed: "failed",
+  retried: "failed, the model may try again",
+  interrupted: "interrupted",
+  parked: "goes on in the background",
+};
 let session = null;
 let state = "";
 
@@ -50,17 +57,29 @@ function show({ type, data, turn_id }) {
   if (type === "input.delivered") at("answer").append(`\n${data.kind === "message" ? "»" : "·"} ${data.text}\n`);
   if (type === "part.started") {
     const part = Object.assign(document.createElement("span"), { className: data.kind });
-    if (data.kind === "call") part.append(`\n[${data.tool}]\n`);
+    if (data.kind === "call") {
+      part.append(`\n[${data.tool}]\n`);
+      calls.set(`${turn_id} ${data.call_id}`, part);
+    }
     parts.set(`${turn_id} ${data.part}`, at("answer").appendChild(part));
   }
   if (type === "part.delta") {
     const part = parts.get(`${turn_id} ${data.part}`);
     if (part?.className === "text") part.append(data.text);
   }
+  if (type === "call.ended") showCallEnd(data, turn_id);
   if (type === "turn.completed") showEnd(data, turn_id);
   for (const each of data.dropped ?? []) parts.get(`${turn_id} ${each}`)?.remove();
   if (type.startsWith("turn.")) tell(`The turn is ${type.slice(5)}${data.message ? `: ${data.message}` : "."}`);
   if (type.startsWith("task.")) showTask(data.task);
+}
+
+// A call of a turn that was resumed may have been asked for before: then nothing stands there yet.
+function showCallEnd({ call_id, tool, outcome, part }, turn_id) {
+  const call = calls.get(`${turn_id} ${call_id}`) ?? at("answer").appendChild(document.createElement("span"));
+  const end = ENDS[outcome] ? ` ${ENDS[outcome]}` : "";
+  const why = end && typeof part.content === "string" ? `: ${part.content}` : "";
+  call.textContent = `\n[${tool}]${end}${why}\n`;
 }
 
 // What the model has not said itself: a closing line, or an output of the agent's type.
@@ -81,8 +100,13 @@ function plain(text) {
 
 function showTask(task) {
   const item = at(task.id) ?? at("tasks").appendChild(Object.assign(document.createElement("li"), { id: task.id }));
-  const part = task.progress?.total ? ` ${Math.round((100 * task.progress.current) / task.progress.total)} %` : "";
-  item.textContent = `${task.title}: ${task.state}${part} (${task.id})`;
+  item.textContent = `${task.title}: ${stateOf(task)} (${task.id})`;
+}
+
+function stateOf({ state, settled, progress, error }) {
+  if (settled) return `settled: ${settled.verdict}`;
+  if (state === "running" && progress?.total) return `running ${Math.round((100 * progress.current) / progress.total)} %`;
+  return state === "failed" && error?.message ? `failed: ${error.message}` : state;
 }
 
 async function send(event) {
