@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from outlast.cli import waiting
 from outlast.client import Client
 from outlast.client.session import Session as RemoteSession
 from outlast.runtime import Outlast
@@ -32,6 +33,10 @@ class ChatHome(Protocol):
     async def cancel(self, task_id: str, *, wait: float) -> TaskAnswer: ...
 
     async def output(self, task_id: str, *, offset: int = 0) -> Piece | PieceAnswer: ...
+
+    async def why_waits(self, session_id: str) -> str | None:
+        """Why its turn is not begun, where that is known."""
+        ...
 
     async def fates(self, session_id: str, *, has_turn: bool) -> Sequence[str]:
         """What becomes of that which goes on when the person leaves."""
@@ -62,6 +67,15 @@ class LocalHome:
 
     async def output(self, task_id: str, *, offset: int = 0) -> Piece:
         return await self.outlast.tasks.output(task_id, offset=offset)
+
+    async def why_waits(self, session_id: str) -> str | None:
+        session = await self.outlast.sessions.get(session_id)
+        if session.state != "queued":
+            return None
+        if session.no_worker_for is not None:
+            return waiting.nobody(session.no_worker_for, self.outlast.agents)
+        pause = await self.outlast.paused()
+        return None if pause is None else waiting.paused(pause.by)
 
     async def fates(self, session_id: str, *, has_turn: bool) -> Sequence[str]:
         turn = ["The turn is not over: at the next start it goes on from its last step."] if has_turn else []
@@ -101,6 +115,9 @@ class RemoteHome:
 
     async def output(self, task_id: str, *, offset: int = 0) -> PieceAnswer:
         return await self.client.tasks.output(task_id, offset=offset)
+
+    async def why_waits(self, session_id: str) -> str | None:
+        return await waiting.reason(self.client, await self.client.sessions.get(session_id))
 
     async def fates(self, session_id: str, *, has_turn: bool) -> Sequence[str]:
         turn = ["The turn goes on in the server."] if has_turn else []

@@ -30,6 +30,8 @@ class Now:
 
     turn_id: str | None = None
     turn_since: datetime | None = None
+    has_begun: bool = False
+    """Whether somebody runs the turn, or did."""
     is_held: bool = False
     calls: dict[str, SeenCall] = field(default_factory=dict[str, SeenCall])
     """Calls that the turn waits for."""
@@ -48,7 +50,9 @@ class Now:
             case "session.resumed":
                 self.is_held = False
             case "turn.queued":
-                self.turn_id, self.turn_since = event.turn_id, event.at
+                self.turn_id, self.turn_since, self.has_begun = event.turn_id, event.at, False
+            case "turn.started":
+                self.has_begun = True
             case "turn.completed" | "turn.failed" | "turn.stopped":
                 self.turn_id = self.turn_since = None
                 self.calls.clear()
@@ -83,7 +87,8 @@ class Now:
         now = datetime.now(UTC)
         rows = [_row("⋯", call.name, call.progress, now - call.started_at) for call in self.calls.values()]
         if self.turn_since is not None and not rows:
-            rows.append(Text(f"⋯ at work, {words.duration(now - self.turn_since)}", style="dim"))
+            doing = "at work" if self.has_begun else "waits"
+            rows.append(Text(f"⋯ {doing}, {words.duration(now - self.turn_since)}", style="dim"))
         for task in self.tasks.values():
             began = task.get("started_at")
             since = None if began is None else now - datetime.fromisoformat(began)

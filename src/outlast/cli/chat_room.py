@@ -13,6 +13,7 @@ from outlast.cli.chat_home import AnySession, ChatHome
 from outlast.cli.chat_input import Key, Line, Wish, Wishes
 from outlast.cli.chat_screen import LiveScreen, Screen
 from outlast.cli.chat_view import ChatView
+from outlast.cli.waiting import Waiting
 from outlast.client.session import Session as RemoteSession
 from outlast.errors import OutlastError
 
@@ -45,6 +46,7 @@ class ChatRoom:
         """What was typed while something else was waited for."""
         self._view = ChatView(screen, explain=explain)
         self._commands = Commands(home, session, screen)
+        self._waiting = Waiting(self._why_waits, self._view.note)
         self._position = 0
         self._moved = asyncio.Event()
 
@@ -61,7 +63,7 @@ class ChatRoom:
         """
         self._position = after
         async with _group() as group:
-            showing = [group.create_task(self._follow(), name="chat events")]
+            showing = self._show_in(group)
             if self.screen.has_status:
                 showing.append(group.create_task(self._tick(), name="chat status"))
             try:
@@ -77,14 +79,22 @@ class ChatRoom:
         """One message, until it is answered and no task of it is open any more."""
         self._position = (await self.session.refresh()).last_event
         async with _group() as group:
-            following = group.create_task(self._follow(), name="chat events")
+            showing = self._show_in(group)
             try:
                 await self.session.send(message)
                 code = await self._finish()
             except Signalled as signalled:
                 code = await self._break_off(signalled)
-            following.cancel()
+            for each in showing:
+                each.cancel()
         return code
+
+    def _show_in(self, group: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
+        watching = group.create_task(self._waiting.watch(), name="why it waits")
+        return [group.create_task(self._follow(), name="chat events"), watching]
+
+    async def _why_waits(self) -> str | None:
+        return await self._home.why_waits(self.session.id)
 
     async def fates(self) -> Sequence[str]:
         """What becomes of that which goes on."""

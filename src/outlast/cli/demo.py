@@ -29,4 +29,5 @@ def demo(
     from outlast.cli.demo_server import make_app, what_to_type
     from outlast.cli.server import run
 
-    run(make_app(database), host="127.0.0.1", port=port, console=console(stderr=True), advice=what_to_type())
+    app = make_app(database)
+    run(app, host="127.0.0.1", port=port, console=console(stderr=True), advice=lambda _url, _place: what_to_type())

@@ -86,7 +86,7 @@ async def _sessions(client: Client, *, is_at_limit: bool) -> AsyncIterator[Findi
         waits = datetime.now(UTC) - session.updated_at
         if session.no_worker_for is not None:
             missing = f"no worker has its agent {session.no_worker_for!r}"
-            yield Finding(session.id, missing, "start one that has it, or stop it")
+            yield Finding(session.id, missing, f"start one that has it, or outlast stop {session.id}")
         elif session.state == "queued" and waits > _LONG and not is_at_limit:
             yield Finding(session.id, "its turn waits for a place", "turns that run must end first, or start a worker")
 

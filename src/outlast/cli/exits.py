@@ -25,7 +25,7 @@ _MEANINGS = {
     Exit.USAGE: "The command line cannot be understood.",
     Exit.NOT_FOUND: "There is no such session, task or key.",
     Exit.UNREACHABLE: "No server is known or it does not answer, or it does not know the token.",
-    Exit.STILL_RUNNING: "The time of `--timeout` is over, and the work goes on; or a cancel is not confirmed yet.",
+    Exit.STILL_RUNNING: "The time of `--timeout` is over; the work goes on or waits. Or a cancel is not confirmed yet.",
     Exit.INTERRUPTED: "Ctrl-C. The work in the server goes on.",
 }
 

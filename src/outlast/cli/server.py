@@ -8,9 +8,10 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -24,9 +25,9 @@ from outlast.api.auth import Principal
 from outlast.api.connections import guarded
 from outlast.cli import leaving
 from outlast.cli.app_file import AnyOutlast, load_app
-from outlast.cli.command import typed
 from outlast.cli.console import console as make_console
 from outlast.cli.crew import Crew
+from outlast.cli.first_steps import first_steps
 from outlast.cli.leaving import Insistence
 from outlast.cli.memory import settle_in
 from outlast.cli.server_file import ServerFile
@@ -55,7 +56,7 @@ class Server(uvicorn.Server):
         outlast: AnyOutlast,
         listening: socket.socket,
         console: Console,
-        advice: Sequence[str],
+        advice: Callable[[str, ServerFile], Sequence[str]],
         insistence: Insistence,
     ) -> None:
         super().__init__(config)
@@ -106,7 +107,7 @@ class Server(uvicorn.Server):
         link = self.config.app.state.logins.make(local)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportAttributeAccessIssue, reportFunctionMemberAccess]
         self._console.print(f"Outlast serves {', '.join(self._outlast.agents)} at {url}/#token={link}", soft_wrap=True)
         self._console.print(f"  key for other programs: in {place.path}", soft_wrap=True)
-        for line in self._advice:
+        for line in self._advice(url, place):
             self._console.print(line, soft_wrap=True)
 
     async def _token(self, place: ServerFile) -> tuple[Key, str]:
@@ -138,7 +139,9 @@ def serve_app(app: str, *, host: str, port: int, database: str | None, roles: Ro
         outlast.settings = outlast.settings.model_copy(update={"run_work": False})
     leave_seconds = outlast.settings.drain.total_seconds() * 2 + _GRACE_SECONDS
     crew = Crew(app, roles.workers, database=database, leave_seconds=leave_seconds) if roles.workers else None
-    run(outlast, host=host, port=port, console=console, crew=crew)
+    worker_of = None if roles.run_work or roles.workers else app
+    advice = partial(first_steps, worker_of=worker_of)
+    run(outlast, host=host, port=port, console=console, advice=advice, crew=crew)
 
 
 def run(
@@ -147,13 +150,10 @@ def run(
     host: str,
     port: int,
     console: Console,
-    advice: Sequence[str] | None = None,
+    advice: Callable[[str, ServerFile], Sequence[str]],
     crew: Crew | None = None,
 ) -> NoReturn:
-    """Serve until SIGINT or SIGTERM; turns are handed over, not lost. `advice` is said when it can be reached."""
-    if advice is None:
-        command = typed()
-        advice = (f"  try: {command} send 'hello' --wait · {command} ps · Ctrl-C stops it, and nothing is lost",)
+    """Serve until SIGINT or SIGTERM; turns are handed over, not lost. `advice` is asked for when it can be reached."""
     logs.configure(level=outlast.settings.log_level, stream=raw(sys.stderr), mask=outlast.secrets.mask)
     if host not in _LOCAL:
         console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")

@@ -12,6 +12,7 @@ from outlast.cli.asking import ask, say
 from outlast.cli.exits import Exit
 from outlast.cli.tables import ago, print_facts, print_json, print_table
 from outlast.cli.target import AsJson, Token, Url
+from outlast.cli.waiting import reason
 from outlast.client import Client
 from outlast.client.session import Session
 from outlast.events.shown import unsaid
@@ -42,10 +43,14 @@ def list_(
         elif not found:
             say("No sessions.")
         else:
-            rows = [(each.id, each.state, _title(each), _marks(each), ago(each.updated_at)) for each in found]
+            rows = [(each.id, _state(each), _title(each), _marks(each), ago(each.updated_at)) for each in found]
             print_table(("SESSION", "STATE", "TITLE", "", "CHANGED"), rows, elastic="TITLE")
 
     ask(url, token, work)
+
+
+def _state(session: Session) -> str:
+    return session.state if session.no_worker_for is None else f"queued, no worker for {session.no_worker_for!r}"
 
 
 def _title(session: Session) -> str:
@@ -69,7 +74,12 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
             return
         seen = found.seen
         facts: list[tuple[str, Any]] = [(name, getattr(seen, name)) for name in ("id", "title", "agent", "model")]
-        facts += [("state", seen.state), ("turn", seen.turn_id), ("external id", seen.external_id)]
+        why = await reason(client, found)
+        facts += [
+            ("state", seen.state if why is None else f"{seen.state}: {why}"),
+            ("turn", seen.turn_id),
+            ("external id", seen.external_id),
+        ]
         facts += [("metadata", to_json(seen.metadata).decode() if seen.metadata else None)]
         facts += [("created", f"{seen.created_at:%Y-%m-%d %H:%M:%S}"), ("changed", f"{ago(seen.updated_at)} ago")]
         facts += [("waits", words.shortened(each.text, 80)) for each in inbox]

@@ -12,6 +12,7 @@ from outlast.cli.asking import ask, say
 from outlast.cli.exits import Exit
 from outlast.cli.tables import print_json
 from outlast.cli.target import AsJson, Timeout, Token, Url
+from outlast.cli.waiting import Waiting, reason
 from outlast.client import Client
 from outlast.client.session import Session
 from outlast.client.turn import Sent
@@ -46,22 +47,28 @@ def send(
     if session is not None and new:
         raise typer.BadParameter("Give either --session or --new.")
     message = sys.stdin.read() if text == "-" else text
-    left = "Left before the message was known to be accepted."
+    waiting: Waiting | None = None
+    sent_to = ""
 
     async def work(client: Client) -> Exit | None:
-        nonlocal left
+        nonlocal waiting, sent_to
         to = await _session(client, session, is_new=new)
         sent = await to.send(message, when_busy=when_busy)
-        left = f"Left. The message is kept and its turn goes on: outlast attach {to.id}"
+        waiting, sent_to = _waiting(client, to), to.id
         if not wait and not turn:
-            _say_sent(to, sent, as_json=as_json)
+            await _say_sent(client, to, sent, as_json=as_json)
             return None
         from outlast.cli.turn_view import show_answer
 
         say(f"Session {to.id}")
-        return await _within(timeout, to.id, show_answer(to, sent, is_turn_only=turn, as_json=as_json))
+        return await _within(timeout, waiting, to.id, show_answer(to, sent, is_turn_only=turn, as_json=as_json))
 
-    ask(url, token, work, on_interrupt=lambda: left)
+    def left() -> str:
+        if waiting is None:
+            return "Left before the message was known to be accepted."
+        return f"Left. The message is kept and its turn {waiting.state}: outlast attach {sent_to}"
+
+    ask(url, token, work, on_interrupt=left)
 
 
 async def _session(client: Client, session_id: str | None, *, is_new: bool) -> Session:
@@ -71,14 +78,22 @@ async def _session(client: Client, session_id: str | None, *, is_new: bool) -> S
     return latest[0] if latest else await client.sessions.create()
 
 
-def _say_sent(session: Session, sent: Sent, *, as_json: bool) -> None:
+def _waiting(client: Client, session: Session) -> Waiting:
+    async def why() -> str | None:
+        # Of its own: whoever shows the session goes on from what was seen of it.
+        return await reason(client, await client.sessions.get(session.id))
+
+    return Waiting(why, say)
+
+
+async def _say_sent(client: Client, session: Session, sent: Sent, *, as_json: bool) -> None:
     if as_json:
         told = {"session_id": session.id, "input_id": sent.input_id, "turn_id": sent.turn_id, "position": sent.place}
         print_json(told)
-    elif sent.place is None:
-        print(f"Sent. Follow it with: outlast attach {session.id}")
-    else:
-        print(f"Sent; it waits in place {sent.place}. Follow it with: outlast attach {session.id}")
+        return
+    place = "" if sent.place is None else f"; it waits in place {sent.place}"
+    why = await reason(client, await session.refresh())
+    print(f"Sent{place}. Follow it with: outlast attach {session.id}" + ("" if why is None else f"\nIt waits: {why}"))
 
 
 def attach(
@@ -93,15 +108,22 @@ def attach(
     Ctrl-C leaves; the turn goes on.
     """
 
+    waiting: Waiting | None = None
+
     async def work(client: Client) -> Exit:
+        nonlocal waiting
         found = await client.sessions.get(session)
         if found.turn_id is None:
             return _show_last(await found.result(wait=0), as_json=as_json)
         from outlast.cli.turn_view import show_turn
 
-        return await _within(timeout, found.id, show_turn(found, found.turn_id, as_json=as_json))
+        waiting = _waiting(client, found)
+        return await _within(timeout, waiting, found.id, show_turn(found, found.turn_id, as_json=as_json))
 
-    ask(url, token, work, on_interrupt=lambda: f"Left. The turn goes on: outlast attach {session}")
+    def left() -> str:
+        return f"Left. The turn {'goes on' if waiting is None else waiting.state}: outlast attach {session}"
+
+    ask(url, token, work, on_interrupt=left)
 
 
 def _show_last(outcome: Outcome | None, *, as_json: bool) -> Exit:
@@ -118,12 +140,13 @@ def _show_last(outcome: Outcome | None, *, as_json: bool) -> Exit:
     return Exit.OK if outcome is None or outcome.state == "completed" else Exit.FAILED
 
 
-async def _within(timeout: float | None, session_id: str, showing: Awaitable[Exit]) -> Exit:
+async def _within(timeout: float | None, waiting: Waiting, session_id: str, showing: Awaitable[Exit]) -> Exit:
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(timeout), waiting.watching():
             return await showing
     except TimeoutError:
-        say(f"The turn goes on: outlast attach {session_id}")
+        await waiting.look()
+        say(f"The turn {waiting.state}: outlast attach {session_id}")
         return Exit.STILL_RUNNING
 
 

@@ -1,6 +1,7 @@
 """Which server a verb asks, and the options that all of them have."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -30,19 +31,33 @@ class Target:
 
 
 def find(url: str | None, token: str | None) -> Target:
-    """What was given, or what a server that was started in this folder has left."""
+    """What was given, or what a server that was started in this folder has left; of that one, the address is enough."""
     if url is not None:
-        return Target(url, token)
+        known = [place.token for _, place in _places(Path.cwd()) if place.url == url.rstrip("/")]
+        return Target(url, token or (known[0] if known else None))
     place = _here(Path.cwd())
     return Target(place.url, token or place.token)
 
 
+def is_crowded(folder: Path) -> bool:
+    """Whether several servers run there: a verb must then say which one it means."""
+    return len(_running(_places(folder))) > 1
+
+
+def _places(folder: Path) -> list[tuple[Path, ServerPlace]]:
+    return [(path, place) for path in sorted(folder.glob(f"*{ENDING}")) if (place := ServerFile(path).read())]
+
+
+def _running(found: Sequence[tuple[Path, ServerPlace]]) -> list[tuple[Path, ServerPlace]]:
+    return [(path, place) for path, place in found if _is_alive(place.pid)]
+
+
 def _here(folder: Path) -> ServerPlace:
-    found = [(path, place) for path in sorted(folder.glob(f"*{ENDING}")) if (place := ServerFile(path).read())]
-    running = [(path, place) for path, place in found if _is_alive(place.pid)]
+    found = _places(folder)
+    running = _running(found)
     if len(running) > 1:
         names = ", ".join(f"{place.url} ({path.name})" for path, place in running)
-        raise Unreachable(f"Several servers run in this folder: {names}. Choose one with --url and --token.")
+        raise Unreachable(f"Several servers run in this folder: {names}. Choose one with --url.")
     if not found:
         raise Unreachable(
             "No server is known here. Start one in this folder with `outlast serve app.py`, or say where it is: "

@@ -64,6 +64,8 @@ def _place(task: TaskAnswer) -> tuple[int, float]:
 
 
 def _state(task: TaskAnswer) -> str:
+    if task.no_worker_for is not None:
+        return f"queued, no worker for {task.no_worker_for!r}"
     return f"{task.state}, canceling" if task.is_cancel_requested and not task.is_over else task.shown_state
 
 
@@ -216,7 +218,7 @@ def settle(
 
 def _end_line(task: TaskAnswer) -> str:
     if not task.is_over:
-        return f"… {task.title} is still {task.state}  {task.id}"
+        return f"… {task.title} is still {_state(task)}  {task.id}"
     if task.settled is not None:
         mark = _MARKS["succeeded" if task.has_worked else "failed"]
         return f"{mark} {task.title} was settled as {task.settled.verdict} by {task.settled.by}  {task.id}"
