@@ -4,12 +4,16 @@ import asyncio
 import sys
 from pathlib import Path
 
-from fastmcp.client.transports import StdioTransport
 from pydantic_ai import Agent
-from pydantic_ai.mcp import MCPToolset
 
 from outlast import Outlast, hints
 from outlast.testing import ScriptedModel, call
+
+try:
+    from fastmcp.client.transports import StdioTransport
+    from pydantic_ai.mcp import MCPToolset
+except ImportError as exc:
+    raise SystemExit('MCP servers need an extra of Outlast. In its clone: pip install ".[mcp]"') from exc
 
 transport = StdioTransport(sys.executable, [str(Path(__file__).with_name("river_server.py"))])
 tools = MCPToolset(transport).with_metadata(**hints(budget=1))  # a turn waits a second for each call of this server

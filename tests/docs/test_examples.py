@@ -45,6 +45,13 @@ def test_the_traces_arrive_at_a_local_collector(tmp_path: Path) -> None:
     assert len({trace for trace, *_ in spans}) == 1
 
 
+def test_pages_say_how_to_install_from_a_clone() -> None:
+    """The package is in no registry yet: by its name alone pip finds nothing."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")]
+    for page in [*pages, *EXAMPLES.glob("*/README.md")]:
+        assert re.findall(r"pip install[^`\n#]*\boutlast\b", page.read_text(encoding="utf-8")) == [], page
+
+
 def test_every_example_has_a_page_and_another_leads_to_it() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs" / "how-to").glob("*.md")]
     said = "".join(each.read_text(encoding="utf-8") for each in pages)

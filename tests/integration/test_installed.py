@@ -135,6 +135,8 @@ def test_a_missing_extra_is_named_where_it_is_needed(base: Installed, tmp_path: 
     (tmp_path / "app.py").write_text("from pydantic_ai.mcp import MCPToolset\n")
     told = base.run("-m", "outlast", "serve", "app.py", cwd=tmp_path, code=2)
     assert "pip install 'outlast[mcp]'" in told
+    told = base.run(ROOT / "examples" / "mcp" / "app.py", cwd=tmp_path, code=1)
+    assert told == 'MCP servers need an extra of Outlast. In its clone: pip install ".[mcp]"\n'
     (tmp_path / "app.py").write_text(ON_POSTGRES)
     told = base.run("-m", "outlast", "serve", "app.py", cwd=tmp_path, code=2)
     assert "pip install 'outlast[postgres]'" in " ".join(told.split())
