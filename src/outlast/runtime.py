@@ -290,7 +290,9 @@ class Outlast(Generic[DepsT, OutputT]):
     async def _open_file(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
         if not self.settings.run_work:
             raise InvalidInput("A SQLite file has one process, and that one runs the work. Use PostgreSQL for more.")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self.path.parent.is_dir():
+            # A mistyped path would be a new and empty database.
+            raise InvalidInput(f"There is no folder {self.path.parent} for the database: check the path, or make it.")
         lock = FileLock(self.path)
         lock.acquire()
         stack.callback(lock.release)

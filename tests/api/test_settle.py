@@ -110,10 +110,15 @@ async def test_every_view_of_the_command_tells_what_is_unknown_and_what_was_sett
         (task,) = await ada.tasks.list()
         await ada.tasks.cancel(task.id)
         found = await said(server.url, token, "doctor")
-        assert f"outlast settle {task.id} VERDICT" in found
+        assert f"outlast settle {task.id} worked|failed|try_again" in found
         assert "nobody knows its effect" in found
         await session.settled(wait=10)
-        await ada.tasks.settle(task.id, "worked")
+        shown = await said(server.url, token, "sessions", "show", session.id)
+        assert f"nobody knows its effect: outlast settle {task.id} worked|failed|try_again" in shown
+        await said(server.url, token, "settle", task.id, "worked", "--by", "anna")
+        settled = (await ada.tasks.get(task.id)).settled
+        assert settled is not None
+        assert settled.by == "anna (key command)"
         await session.settled(wait=10)
         shown = await said(server.url, token, "ps", "--all")
         assert "settled: worked" in shown
@@ -121,10 +126,14 @@ async def test_every_view_of_the_command_tells_what_is_unknown_and_what_was_sett
         assert await said(server.url, token, "doctor") == "Nothing is stuck.\n"
         await session.send("Charge.")
         await here.wait()
-        assert "outlast settle c1 VERDICT --session" in await said(server.url, token, "stop", session.id)
+        assert "outlast settle c1 worked|failed|try_again --session" in await said(
+            server.url, token, "stop", session.id
+        )
         assert "c1" in await said(server.url, token, "sessions", "show", session.id)
         assert "settled: worked" in await said(server.url, token, "sessions", "show", session.id)
-        assert f"outlast settle c1 VERDICT --session {session.id}" in await said(server.url, token, "doctor")
+        assert f"outlast settle c1 worked|failed|try_again --session {session.id}" in await said(
+            server.url, token, "doctor"
+        )
         released.set()
 
 

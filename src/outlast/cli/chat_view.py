@@ -138,8 +138,11 @@ class ChatView:
             line = Text.assemble(("■ ", "yellow"), (f"{name} was canceled{after}", "bold"))
         else:
             error = task["error"] or {"kind": "failed", "message": ""}
+            # How long it ran is then not known: the time until somebody noticed would count as well.
+            is_cut = error["kind"] == "interrupted"
+            how = "was interrupted when its process ended" if is_cut else f"failed{after} ({error['kind']})"
             why = self._explain(str(error["message"]))
-            line = Text.assemble(("✗ ", "red"), (f"{name} failed{after} ({error['kind']}): {why}", "bold"))
+            line = Text.assemble(("✗ ", "red"), (f"{name} {how}: {why}", "bold"))
         line.append(f"  {task['id']}", "dim")
         if self.now.is_held and task["wake"] != "silent":
             line.append("  The agent hears of it when you go on.", "dim")

@@ -1,6 +1,6 @@
 """`outlast doctor`: what is stuck, why, and what to do about it, as far as the server can tell."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,17 +9,13 @@ from outlast.cli.asking import ask
 from outlast.cli.exits import Exit
 from outlast.cli.tables import print_json, print_table
 from outlast.cli.target import AsJson, Token, Url
-from outlast.cli.words import settle_command
+from outlast.cli.words import settle_command, settle_task, unknown
 from outlast.client import Client
 from outlast.errors import Forbidden, NoWorkers, StoreUnavailable
+from outlast.wire.message import InputAnswer
 from outlast.wire.task import TaskAnswer
 
 _LONG = timedelta(minutes=1)
-_UNKNOWN = {
-    "interrupted": "was interrupted",
-    "abandoned": "ignored its cancel",
-    "crash_loop": "ended its process each time it ran",
-}
 _MOST = 500
 
 
@@ -78,8 +74,8 @@ async def _findings(client: Client) -> AsyncIterator[Finding]:
 
 async def _sessions(client: Client, *, is_at_limit: bool) -> AsyncIterator[Finding]:
     for session in await client.sessions.list(limit=_MOST):
-        if session.state == "held" and (waiting := len(await session.inbox())):
-            yield Finding(session.id, f"held, and {waiting} messages wait", f"outlast sessions resume {session.id}")
+        if session.state == "held" and (waiting := waiting_in(await session.inbox(is_whole=True))):
+            yield Finding(session.id, f"held; {waiting}", f"outlast sessions resume {session.id}")
         for call in session.interrupted_calls:
             problem = f"{call.tool} (call {call.call_id}) was interrupted: nobody knows its effect"
             yield Finding(session.id, problem, settle_command(call.call_id, session.id))
@@ -91,15 +87,20 @@ async def _sessions(client: Client, *, is_at_limit: bool) -> AsyncIterator[Findi
             yield Finding(session.id, "its turn waits for a place", "turns that run must end first, or start a worker")
 
 
+def waiting_in(inbox: Sequence[InputAnswer]) -> str:
+    """`2 messages wait, 1 result waits`, or nothing."""
+    messages = sum(each.kind == "message" for each in inbox)
+    counts = (("message", messages), ("result", len(inbox) - messages))
+    return ", ".join(f"1 {what} waits" if many == 1 else f"{many} {what}s wait" for what, many in counts if many)
+
+
 def _of_task(task: TaskAnswer, now: datetime) -> Finding | None:
     if task.is_over:
-        what = _UNKNOWN.get(str((task.error or {}).get("kind")))
-        if what is None or task.settled is not None:
+        what = unknown(task)
+        if what is None:
             return None
-        if task.may_run_again:
-            safe = f"{task.title} {what}; its tool may be run again without harm"
-            return Finding(task.id, safe, f"outlast settle {task.id} try_again")
-        return Finding(task.id, f"{task.title} {what}: nobody knows its effect", settle_command(task.id))
+        known = "; its tool may be run again without harm" if task.may_run_again else ": nobody knows its effect"
+        return Finding(task.id, f"{task.title} {what}{known}", settle_task(task))
     if task.is_cancel_requested:
         return Finding(task.id, f"{task.title} was asked to cancel and goes on", f"outlast logs {task.id}")
     if task.deadline_at is not None and task.deadline_at < now:

@@ -18,6 +18,7 @@ from outlast.client.session import Session
 from outlast.events.shown import unsaid
 from outlast.observe.plain import plain_line
 from outlast.wire.session import InterruptedCall
+from outlast.wire.task import TaskAnswer
 
 app = typer.Typer(help="List and change sessions.", no_args_is_help=True)
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
@@ -68,7 +69,7 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
 
     async def work(client: Client) -> None:
         found = await client.sessions.get(session)
-        inbox, tasks, last = await found.inbox(), await found.tasks(), await found.result(wait=0)
+        inbox, tasks, last = await found.inbox(is_whole=True), await found.tasks(), await found.result(wait=0)
         if as_json:
             print_json({**found.seen.model_dump(mode="json"), "inbox": inbox, "tasks": tasks, "result": last})
             return
@@ -83,13 +84,20 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
         facts += [("metadata", to_json(seen.metadata).decode() if seen.metadata else None)]
         facts += [("created", f"{seen.created_at:%Y-%m-%d %H:%M:%S}"), ("changed", f"{ago(seen.updated_at)} ago")]
         facts += [("waits", words.shortened(each.text, 80)) for each in inbox]
-        facts += [("task", f"{each.id} {each.shown_state} {each.title}") for each in tasks[:_SHOWN_TASKS]]
+        facts += [("task", _task(each)) for each in tasks[:_SHOWN_TASKS]]
         facts += [("interrupted", _interrupted(found.id, each)) for each in seen.interrupted_calls]
         if last is not None:
             facts += [("last turn", last.state), ("said", last.text), ("output", unsaid(last.output, [last.text]))]
         print_facts(facts)
 
     ask(url, token, work)
+
+
+def _task(task: TaskAnswer) -> str:
+    what = words.unknown(task)
+    if what is None:
+        return f"{task.id} {task.shown_state} {task.title}"
+    return f"{task.id} {task.title} {what}, nobody knows its effect: {words.settle_task(task)}"
 
 
 def _interrupted(session_id: str, call: InterruptedCall) -> str:

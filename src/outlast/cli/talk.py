@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Annotated, Literal
 
 import typer
@@ -12,12 +12,14 @@ from outlast.cli.asking import ask, say
 from outlast.cli.exits import Exit
 from outlast.cli.tables import print_json
 from outlast.cli.target import AsJson, Timeout, Token, Url
+from outlast.cli.tasks import end_line
 from outlast.cli.waiting import Waiting, reason
 from outlast.client import Client
 from outlast.client.session import Session
 from outlast.client.turn import Sent
 from outlast.events.outcome import Outcome
 from outlast.events.shown import unsaid
+from outlast.wire.task import TaskAnswer
 
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
 
@@ -114,7 +116,8 @@ def attach(
         nonlocal waiting
         found = await client.sessions.get(session)
         if found.turn_id is None:
-            return _show_last(await found.result(wait=0), as_json=as_json)
+            going_on = [] if as_json else await client.tasks.list(session_id=found.id, state="open")
+            return _show_last(await found.result(wait=0), going_on, as_json=as_json)
         from outlast.cli.turn_view import show_turn
 
         waiting = _waiting(client, found)
@@ -126,13 +129,15 @@ def attach(
     ask(url, token, work, on_interrupt=left)
 
 
-def _show_last(outcome: Outcome | None, *, as_json: bool) -> Exit:
+def _show_last(outcome: Outcome | None, going_on: Sequence[TaskAnswer], *, as_json: bool) -> Exit:
     if as_json:
         print_json(outcome)
     elif outcome is None:
         say("The session had no turn yet.")
     else:
-        say(f"Nothing runs in it. Its last turn {outcome.state if outcome.state != 'stopped' else 'was stopped'}:")
+        names = ", ".join(f"{each.title} ({each.id})" for each in going_on)
+        now = f"No turn runs; in the background: {names}." if names else "Nothing runs in it."
+        say(f"{now} Its last turn {outcome.state if outcome.state != 'stopped' else 'was stopped'}:")
         for said in filter(None, (outcome.text, unsaid(outcome.output, [outcome.text]))):
             print(said)
         if outcome.error is not None:
@@ -161,11 +166,14 @@ def stop(
 
     async def work(client: Client) -> None:
         found = await client.sessions.get(session)
+        open_tasks = await client.tasks.list(session_id=found.id, state="open") if cascade else []
         outcome = await found.stop(cascade=cascade)
         if as_json:
             print_json(outcome)
         else:
             await _say_stopped(await found.refresh(), outcome)
+            for each in open_tasks:
+                print(end_line(await client.tasks.get(each.id)))
 
     ask(url, token, work)
 

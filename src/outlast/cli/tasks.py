@@ -116,7 +116,7 @@ async def _follow(client: Client, task_id: str, out: TextIO, *, as_json: bool) -
             _put_out(piece, offset, out, as_json=as_json)
             offset = piece.next_offset
     ended = pieces.ended or await client.tasks.get(task_id)
-    say(_end_line(ended))
+    say(end_line(ended))
     return Exit.OK if ended.has_worked else Exit.FAILED
 
 
@@ -162,7 +162,7 @@ async def _wait_for_all(client: Client, tasks: list[str], timeout: float | None,
 async def _wait(client: Client, task_id: str, timeout: float | None, *, is_told: bool) -> TaskAnswer:
     task = await client.tasks.wait(task_id, seconds=timeout)
     if is_told:
-        print(_end_line(task), flush=True)
+        print(end_line(task), flush=True)
     return task
 
 
@@ -182,7 +182,7 @@ def cancel(
         if as_json:
             print_json(found)
         elif found.is_over:
-            print(_end_line(found))
+            print(end_line(found))
         else:
             say(f"It is asked to cancel and has not confirmed it yet: outlast wait {task}")
         return Exit.OK if found.is_over else Exit.STILL_RUNNING
@@ -195,6 +195,9 @@ def settle(
     verdict: Annotated[Literal["worked", "failed", "try_again"], typer.Argument(help="What became of it.")],
     session: Annotated[str | None, typer.Option(metavar="ID", help="The session of a call.")] = None,
     note: Annotated[str, typer.Option(metavar="TEXT", help="What the model should know of it.")] = "",
+    by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who says so, beside the key's name. [default: that name]")
+    ] = None,
     url: Url = None,
     token: Token = None,
     as_json: AsJson = False,
@@ -203,9 +206,9 @@ def settle(
 
     async def work(client: Client) -> None:
         if session is None:
-            answer = await client.tasks.settle(what, verdict, note=note)
+            answer = await client.tasks.settle(what, verdict, note=note, by=by)
         else:
-            answer = await (await client.sessions.get(session)).settle_call(what, verdict, note=note)
+            answer = await (await client.sessions.get(session)).settle_call(what, verdict, note=note, by=by)
         if as_json:
             print_json(answer)
         else:
@@ -216,7 +219,7 @@ def settle(
     ask(url, token, work)
 
 
-def _end_line(task: TaskAnswer) -> str:
+def end_line(task: TaskAnswer) -> str:
     if not task.is_over:
         return f"… {task.title} is still {_state(task)}  {task.id}"
     if task.settled is not None:

@@ -6,8 +6,14 @@ from datetime import timedelta
 from typing import Any, cast
 
 from outlast.clock import in_words
+from outlast.wire.task import TaskAnswer
 
 BAR_WIDTH = 20
+_UNKNOWN = {
+    "interrupted": "was interrupted when its process ended",
+    "abandoned": "ignored its cancel",
+    "crash_loop": "ended its process each time it ran",
+}
 
 
 def arguments(given: Any, *, longest: int = 60) -> str:
@@ -66,9 +72,20 @@ def progress_line(progress: Mapping[str, Any] | None) -> str:
     return said if done is None else f"{bar(done)} {done:4.0%}  {said}"
 
 
+def unknown(task: TaskAnswer) -> str | None:
+    """What is known of a task whose effect nobody knows and nobody has settled; None for all others."""
+    what = _UNKNOWN.get(str((task.error or {}).get("kind")))
+    return None if what is None or task.settled is not None else what
+
+
+def settle_task(task: TaskAnswer) -> str:
+    """What to type about it."""
+    return f"outlast settle {task.id} try_again" if task.may_run_again else settle_command(task.id)
+
+
 def settle_command(id: str, session_id: str | None = None) -> str:
     """What to type about a task, or a call of a session, whose effect nobody knows."""
-    return f"outlast settle {id} VERDICT" + ("" if session_id is None else f" --session {session_id}")
+    return f"outlast settle {id} worked|failed|try_again" + ("" if session_id is None else f" --session {session_id}")
 
 
 def _value(value: Any) -> str:

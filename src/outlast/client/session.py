@@ -184,16 +184,23 @@ class Session:
         """Have the last message answered anew."""
         return self.turn((await self._post("regenerate"))["turn_id"])
 
-    async def settle_call(self, call_id: str, verdict: Verdict, *, note: str = "") -> InputAnswer:
-        """Say what became of a call that may or may not have taken effect; the model is told who said so."""
+    async def settle_call(
+        self, call_id: str, verdict: Verdict, *, note: str = "", by: str | None = None
+    ) -> InputAnswer:
+        """Say what became of a call that may or may not have taken effect; the model is told who said so.
+
+        `by` stands beside the name of the key: whoever has that says so.
+        """
         answer = await self._connection.ask(
-            "POST", path("sessions", self.id, "calls", call_id, "settle"), body={"verdict": verdict, "note": note}
+            "POST",
+            path("sessions", self.id, "calls", call_id, "settle"),
+            body={"verdict": verdict, "note": note, "by": by},
         )
         return InputAnswer.model_validate(answer)
 
-    async def inbox(self) -> builtins.list[InputAnswer]:
-        """The messages that wait, in the order in which they were accepted."""
-        answer = await self._connection.get(f"{self._path}/inbox")
+    async def inbox(self, *, is_whole: bool = False) -> builtins.list[InputAnswer]:
+        """The messages that wait, in the order in which they were accepted; the `is_whole` one has results too."""
+        answer = await self._connection.get(f"{self._path}/inbox", whole=is_whole or None)
         return ListOf[InputAnswer].model_validate(answer).items
 
     async def input(self, input_id: str) -> InputAnswer:

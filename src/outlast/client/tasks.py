@@ -77,9 +77,12 @@ class Tasks:
         """The output from an offset on, while the task runs and until it has ended. Use it in `async with`."""
         return OutputStream(self._connection, task_id, offset=offset)
 
-    async def settle(self, task_id: str, verdict: Verdict, *, note: str = "") -> TaskAnswer:
-        """Say what became of a task that may or may not have taken effect; the model is told who said so."""
+    async def settle(self, task_id: str, verdict: Verdict, *, note: str = "", by: str | None = None) -> TaskAnswer:
+        """Say what became of a task that may or may not have taken effect; the model is told who said so.
+
+        `by` stands beside the name of the key: whoever has that says so.
+        """
         answer = await self._connection.ask(
-            "POST", path("tasks", task_id, "settle"), body={"verdict": verdict, "note": note}
+            "POST", path("tasks", task_id, "settle"), body={"verdict": verdict, "note": note, "by": by}
         )
         return TaskAnswer.model_validate(answer)

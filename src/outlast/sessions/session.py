@@ -262,10 +262,11 @@ class Session:
             name="settle",
         )
 
-    async def inbox(self) -> list[Input]:
-        """The messages that wait, in the order in which they were accepted."""
+    async def inbox(self, *, is_whole: bool = False) -> list[Input]:
+        """The messages that wait, in the order in which they were accepted; the `is_whole` one has results too."""
         waiting = await self._read(lambda connection: inputs.waiting(connection, self.id))
-        return [self._services.shown.input(each) for each in waiting if each.kind is InputKind.MESSAGE]
+        wanted = (each for each in waiting if is_whole or each.kind is InputKind.MESSAGE)
+        return [self._services.shown.input(each) for each in wanted]
 
     async def input(self, input_id: InputId | str) -> Input:
         found = await self._read(lambda connection: inputs.get(connection, self.id, InputId(input_id)))

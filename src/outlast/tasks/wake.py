@@ -21,10 +21,16 @@ _HOW = {
 
 def headline(task: Task) -> str:
     """One line for people and the model: what ended, and how."""
-    said = f"Background task {task.id} ({task.title}) {_HOW.get(task.state, task.state.value)}"
-    if task.ran_seconds is not None:
-        said += f" after {in_words(timedelta(seconds=task.ran_seconds))}"
+    said = f"Background task {task.id} ({task.title}) {_end(task)}"
     return f"{said}; {why_parked(task.parked)}." if task.parked is not None else f"{said}."
+
+
+def _end(task: Task) -> str:
+    if task.error is not None and task.error["kind"] == "interrupted":
+        # How long it ran nobody knows, only when it was noticed.
+        return "was interrupted when its process ended"
+    how = _HOW.get(task.state, task.state.value)
+    return how if task.ran_seconds is None else f"{how} after {in_words(timedelta(seconds=task.ran_seconds))}"
 
 
 def text_of(task: Task) -> str:

@@ -58,3 +58,13 @@ IDLE = TurnAnswer(turn_id=None, state="idle")
 class SettleBody(Body):
     verdict: Literal["worked", "failed", "try_again"]
     note: str = Field(default="", max_length=2_000)
+    by: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Who says so, beside the name of the key; that name alone if left out.",
+    )
+
+    def said_by(self, key: str) -> str:
+        """Only the key is proven; the rest is what its holder says."""
+        return key if self.by is None else f"{self.by} (key {key})"

@@ -62,9 +62,12 @@ async def list_messages(
 
 
 @router.get("/inbox", responses=FOUND)
-async def list_inbox(session: OwnSession) -> ListOf[InputAnswer]:
+async def list_inbox(
+    session: OwnSession,
+    whole: Annotated[bool, Query(description="Also results of tasks, and what was settled.")] = False,
+) -> ListOf[InputAnswer]:
     """The messages that wait, in the order in which they came."""
-    return ListOf(items=[InputAnswer.of(each) for each in await session.inbox()])
+    return ListOf(items=[InputAnswer.of(each) for each in await session.inbox(is_whole=whole)])
 
 
 @router.get("/inbox/{input_id}", responses=FOUND)

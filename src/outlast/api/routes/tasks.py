@@ -72,7 +72,7 @@ async def cancel_task(outlast: Runtime, tasks: OwnTasks, task_id: str, body: Can
 @router.post("/{task_id}/settle", responses=DECIDED)
 async def settle_task(tasks: OwnTasks, task_id: str, body: SettleBody, caller: Caller) -> TaskAnswer:
     """Say what became of a task that may or may not have taken effect; the model is told who said so."""
-    return TaskAnswer.of(await tasks.settle(task_id, body.verdict, by=caller.label, note=body.note))
+    return TaskAnswer.of(await tasks.settle(task_id, body.verdict, by=body.said_by(caller.label), note=body.note))
 
 
 @router.get("/{task_id}/output", response_model=PieceAnswer, responses={**FOUND, **STREAM})

@@ -69,5 +69,5 @@ async def regenerate(session: OwnSession) -> TurnAnswer:
 @router.post("/calls/{call_id}/settle", responses=DECIDED)
 async def settle_call(session: OwnSession, call_id: str, body: SettleBody, caller: Caller) -> InputAnswer:
     """Say what became of a call that may or may not have taken effect; the model is told who said so."""
-    told = await session.settle_call(call_id, Verdict(body.verdict), by=caller.label, note=body.note)
+    told = await session.settle_call(call_id, Verdict(body.verdict), by=body.said_by(caller.label), note=body.note)
     return InputAnswer.of(told)
