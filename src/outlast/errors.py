@@ -122,6 +122,12 @@ class NoWorkers(OutlastError):
     code = "no_workers"
 
 
+class NotStarted(OutlastError):
+    """The runtime was not entered yet, or was left: nothing is accepted."""
+
+    code = "not_started"
+
+
 class SchemaMismatch(OutlastError):
     """The database was written by a version this process does not know."""
 

@@ -24,9 +24,10 @@ from outlast.engines import pause
 from outlast.engines.embedded import EmbeddedEngine, FileLock
 from outlast.engines.engine import Places, Worker
 from outlast.engines.outbox import EngineOutbox, Listener
-from outlast.errors import InvalidInput, NotFound, NoWorkers, OutlastError
+from outlast.errors import InvalidInput, NotFound, NotStarted, NoWorkers
 from outlast.events.signals import LocalSignals
 from outlast.ids import OwnerId, SessionId
+from outlast.observe import logs
 from outlast.owners import spending
 from outlast.owners.feed import OwnerStream
 from outlast.owners.keys import Keys
@@ -38,7 +39,7 @@ from outlast.sessions.inbox import Limits
 from outlast.sessions.log_reader import LogPages
 from outlast.sessions.policy import LoopPolicy
 from outlast.sessions.services import Services
-from outlast.sessions.surroundings import check_needs_no_deps, surrounding_context
+from outlast.sessions.surroundings import Overrides, check_needs_no_deps, surrounding_context
 from outlast.sessions.turn import TurnLimits
 from outlast.sessions.turn_calls import CallShop
 from outlast.sessions.workshop import Workshop
@@ -250,6 +251,7 @@ class Outlast(Generic[DepsT, OutputT]):
             await stack.aclose()
 
     async def _start(self, stack: AsyncExitStack) -> None:
+        logs.configure_unless_done(mask=self.secrets.mask)
         if self.settings.run_work and self._deps is None:
             check_needs_no_deps(self._agent)
         database, signals = await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
@@ -273,6 +275,7 @@ class Outlast(Generic[DepsT, OutputT]):
             deletions,
             LogPages(database),
             workshop.secrets,
+            check_overrides=Overrides(self._agent).check,
         )
         if self.settings.encryption_keys:
             keys = [each.get_secret_value() for each in self.settings.encryption_keys]
@@ -411,5 +414,5 @@ class Outlast(Generic[DepsT, OutputT]):
 
     def _open(self) -> Services:
         if self._services is None:
-            raise OutlastError("Outlast is not running: use it in `async with Outlast(...) as outlast`.")
+            raise NotStarted("Outlast is not running: use it in `async with Outlast(...) as outlast`.")
         return self._services

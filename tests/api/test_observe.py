@@ -99,7 +99,7 @@ async def test_a_failing_listener_harms_nothing(runtime: Runtime, capsys: pytest
         assert (await session.ask("hi")).text == "Hello."
         for number in range(10):
             await session.update(title=str(number))
-    assert capsys.readouterr().out.count("a listener failed") == 5
+    assert capsys.readouterr().err.count("a listener failed") == 5
 
 
 async def test_spans_lead_from_the_request_to_the_tool(runtime: Runtime) -> None:

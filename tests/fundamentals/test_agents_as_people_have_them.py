@@ -16,6 +16,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from outlast import TurnContext, hints
 from outlast.errors import InvalidInput
 from outlast.tasks.intake import TaskIntake
+from outlast.testing import call
 from tests.fundamentals.test_accepted_tasks import new
 from tests.support.runtime import Runtime, event_types, events_of, scripted
 
@@ -155,3 +156,53 @@ async def test_dependencies_of_an_override_are_enough(runtime: Runtime) -> None:
         async with runtime(agent=agent) as outlast:
             assert (await (await outlast.sessions.create()).ask("?")).state == "completed"
     assert found == ["Oslo"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("model", {"model": TestModel()}),
+        ("tools", {"tools": [look]}),
+        ("toolsets", {"toolsets": []}),
+        ("deps", {"deps": 1}),
+        ("instructions", {"instructions": "Rhyme."}),
+        ("model settings", {"model_settings": {"temperature": 0}}),
+    ],
+)
+async def test_an_override_that_turns_would_not_hear_of_is_refused(
+    runtime: Runtime, name: str, change: dict[str, Any]
+) -> None:
+    """A1: a test that sets it inside of a running runtime would ask the paid model."""
+    agent = Agent[object, str](scripted("First.", "Second."))
+    async with runtime(agent=agent) as outlast:
+        session = await outlast.sessions.create()
+        with agent.override(**change), pytest.raises(InvalidInput, match=f"has set the {name} here.*around"):
+            await session.send("Hello?")
+        with Agent("test").override(model=TestModel()):
+            assert (await session.ask("Hello?")).text == "First."
+        assert (await session.ask("And now?")).text == "Second."
+
+
+async def test_an_override_around_the_runtime_holds_for_what_its_tools_send(runtime: Runtime) -> None:
+    """A tool runs with what was set at the start, so that is no news."""
+    agent = Agent[object, str]("test")
+
+    async def tell_another() -> str:
+        other = await outlast.sessions.create()
+        return (await other.ask("Hello?")).text
+
+    mine = scripted(call("tell_another"), "I am the other.", "Told.")
+    with agent.override(model=mine, tools=[tell_another]):
+        async with runtime(agent=agent) as outlast:
+            session = await outlast.sessions.create()
+            outcome = await session.ask("Go.")
+    assert (outcome.text, [call.result for call in outcome.calls]) == ("Told.", ["I am the other."])
+
+
+async def test_a_used_up_script_says_which_step_is_missing(runtime: Runtime) -> None:
+    async with runtime(scripted("Only this.")) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("One.")
+        outcome = await session.ask("Two.")
+    assert outcome.error is not None
+    assert "the script has no step 2" in outcome.error["message"]

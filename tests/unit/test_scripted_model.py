@@ -292,7 +292,7 @@ async def test_a_function_decides_by_the_history_alone():
 @pytest.mark.parametrize("by", ["requests", "history"])
 async def test_an_exhausted_script_names_the_request_without_a_step(by: str):
     model = ScriptedModel([call("search", query="a")], by="history" if by == "history" else "requests")
-    with pytest.raises(ScriptExhausted, match=r"request 2 has no step: the script has 1, .*" + by[:7]):
+    with pytest.raises(ScriptExhausted, match=r"the script has no step 2: it has 1, .*" + by[:7]):
         await searching(model).run("go")
 
 

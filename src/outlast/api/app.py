@@ -32,6 +32,7 @@ from outlast.api.routes import (
     tasks,
     turns,
 )
+from outlast.api.running import OnlyWhileRunning
 from outlast.api.sse import FrameCache
 from outlast.api.strangers import Strangers
 from outlast.observe.metrics import Metrics
@@ -87,6 +88,7 @@ def create_app(
     _add_middleware(app, settings)
     app.add_middleware(ObservedRequests, metrics=numbers, is_logged=log_requests)
     app.add_middleware(Pacing, caller_of=gate.caller_of)
+    app.add_middleware(OnlyWhileRunning, runtime=runtime)
     return app
 
 

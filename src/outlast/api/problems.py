@@ -36,6 +36,7 @@ STATUS: Mapping[str, int] = {
     "limit_reached": 429,
     "store_unavailable": 503,
     "no_workers": 503,
+    "not_started": 503,
 }
 _CODES = {
     400: "malformed",
@@ -63,6 +64,7 @@ _TITLES = {
     "limit_reached": "The limit is reached",
     "store_unavailable": "The database is not available",
     "no_workers": "Nobody is there to run work",
+    "not_started": "It is not running",
     "internal_error": "Something went wrong in the server",
 }
 _TELLING = ("retry_after", "reset_at", "limit", "state", "open", "percent", "errors", "reference")
@@ -136,12 +138,22 @@ async def _known(request: Request, exc: Exception) -> Response:
     return response_of(exc)
 
 
-async def _invalid(_: Request, exc: Exception) -> Response:
+async def _invalid(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, RequestValidationError)
-    errors = [{"where": ".".join(str(step) for step in each["loc"]), "what": each["msg"]} for each in exc.errors()[:20]]
+    is_json = "json" in request.headers.get("content-type", "")
+    errors = [_wrong(each, is_json) for each in exc.errors()[:20]]
     first = errors[0] if errors else {"where": "request", "what": "is not valid"}
     detail = f"{first['where']}: {first['what']}."
     return _response(422, "invalid_input", detail, {"errors": errors}, {})
+
+
+def _wrong(error: Mapping[str, Any], is_json: bool) -> dict[str, str]:
+    where, what = [str(step) for step in error["loc"]], error["msg"]
+    if error["type"] == "json_invalid":
+        where, what = where[:1], f"is no JSON: {error['ctx']['error']} at character {where[-1]}"
+    elif where == ["body"] and not is_json:
+        what = "is read as JSON only with the header Content-Type: application/json"
+    return {"where": ".".join(where), "what": what}
 
 
 async def _http(_: Request, exc: Exception) -> Response:

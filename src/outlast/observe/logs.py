@@ -28,6 +28,19 @@ def configure(
     out = sys.stderr if stream is None else stream
     for_machines = not out.isatty() if is_json is None else is_json
     rendering = [structlog.processors.JSONRenderer()] if for_machines else for_people()
+    _configure(rendering, structlog.WriteLoggerFactory(file=out), level, mask)
+
+
+def configure_unless_done(*, mask: Callable[[Any], Any]) -> None:
+    """For a program that has not set up structlog: warnings and errors, to stderr, as a person reads them."""
+    if not structlog.is_configured():
+        # Each line asks for the stream anew: programs and test runners replace it.
+        _configure(
+            for_people(colors=sys.stderr.isatty()), lambda *_: structlog.WriteLogger(sys.stderr), "warning", mask
+        )
+
+
+def _configure(rendering: list[Any], factory: Callable[..., Any], level: str, mask: Callable[[Any], Any]) -> None:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -39,7 +52,7 @@ def configure(
             *rendering,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(file=out),
+        logger_factory=factory,
         cache_logger_on_first_use=False,
     )
 

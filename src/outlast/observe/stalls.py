@@ -15,6 +15,8 @@ log = structlog.get_logger("outlast.loop")
 
 STALL_SECONDS = 1.0
 _BEAT_SECONDS = 0.25
+_BY_A_TOOL = "this tool blocks it; make it `def` instead of `async def`, or await"
+_BY_NOBODY = "something blocks it outside of a tool, or the machine is too busy"
 
 
 @contextmanager
@@ -72,11 +74,12 @@ class _Watch:
         frame = sys._current_frames().get(self._thread_id)  # pyright: ignore[reportPrivateUsage]
         where = traceback.format_stack(frame)[-1].strip() if frame is not None else ""
         name = "" if running is None else running.get_name()
+        tool = name.split(" ")[1] if name.startswith("call ") else None
         log.warning(
-            "the event loop stands still: something blocks it; make the tool `def` instead of `async def`, or await",
+            f"the event loop stands still: {_BY_NOBODY if tool is None else _BY_A_TOOL}",
             seconds=round(seconds, 1),
             running=name,
-            tool=name.split(" ")[1] if name.startswith("call ") else None,
+            tool=tool,
             where=where,
         )
         self._when_stalled()

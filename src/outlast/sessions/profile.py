@@ -40,8 +40,15 @@ def check(profile: Profile, *, models: Collection[str]) -> None:
         check_name(profile.title, "title", most=MAX_TITLE)
     if not isinstance(profile.metadata, Unset):
         check_metadata(profile.metadata)
-    if isinstance(profile.model, str) and profile.model not in models:
-        raise InvalidInput(f"The model {profile.model!r} is not allowed here: use one of {sorted(models)}.")
+    if isinstance(profile.model, str):
+        check_model(profile.model, models)
+
+
+def check_model(name: str | None, models: Collection[str]) -> None:
+    if name is None or name in models:
+        return
+    known = f"use one of {sorted(models)}" if models else "the agent's own is the only one; others: Outlast(models=...)"
+    raise InvalidInput(f"The model {name!r} is not offered here: {known}.")
 
 
 def check_name(text: str, what: str, *, most: int = MAX_NAME) -> None:

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 from outlast import trace
 from outlast.errors import InvalidInput, NotFound
 from outlast.ids import OwnerId, SessionId
-from outlast.sessions import inbox, reading
+from outlast.sessions import inbox, profile, reading
 from outlast.sessions.attachments import Attachment, Context, body_of
 from outlast.sessions.inbox import Accepted
 from outlast.sessions.services import Services
@@ -43,8 +43,8 @@ async def send(
     """Accept a message. Returns when it is committed."""
     if when_busy not in Mode._value2member_map_:
         raise InvalidInput(f"when_busy={when_busy!r} is not known: use steer, queue, interrupt or reject.")
-    if model is not None and model not in services.models:
-        raise InvalidInput(f"The model {model!r} is not allowed here: use one of {sorted(services.models)}.")
+    services.check_overrides()
+    profile.check_model(model, services.models)
     inbox.check_text(text, services.limits.max_text)
     if files:
         # They are kept before the message is: only for a session that is there, and the caller's own.

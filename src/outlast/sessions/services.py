@@ -31,6 +31,8 @@ class Services:
     pages: LogPages
     secrets: Secrets = field(default_factory=Secrets)
     is_money_shown: bool = True
+    check_overrides: Callable[[], None] = lambda: None
+    """Refuses what was set for the agent where its turns do not see it."""
 
     @property
     def shown(self) -> Shown:

@@ -1,6 +1,6 @@
 """What stands around a runtime when it starts: context variables for its turns, and what its agent depends on."""
 
-from contextvars import Context, copy_context
+from contextvars import Context, ContextVar, copy_context
 from types import NoneType
 from typing import Any, get_args
 
@@ -9,6 +9,8 @@ from pydantic_ai import Agent
 
 from outlast.calls.call import current_call
 from outlast.errors import InvalidInput
+
+_OVERRIDE = "_override_"
 
 
 def surrounding_context() -> Context:
@@ -30,3 +32,25 @@ def check_needs_no_deps(agent: Agent[Any, Any]) -> None:
         f"The agent needs dependencies (deps_type={name}), and nobody gives any. Write Outlast(agent, deps=make_deps), "
         f"where make_deps is an async context manager that takes a TurnContext and yields a {name}."
     )
+
+
+class Overrides:
+    """What `agent.override(...)` had set when the runtime started: its turns run with that, whoever sends to them."""
+
+    def __init__(self, agent: Agent[Any, Any]) -> None:
+        found = [(name, each) for name, each in vars(agent).items() if name.startswith(_OVERRIDE)]
+        self._variables: list[tuple[str, ContextVar[Any]]] = [
+            (name.removeprefix(_OVERRIDE), each) for name, each in found if isinstance(each, ContextVar)
+        ]
+        self._at_start = [each.get(None) for _, each in self._variables]
+
+    def check(self) -> None:
+        """Refuse one that was set since: a test would else talk to the model that it means to replace."""
+        for (name, each), before in zip(self._variables, self._at_start, strict=True):
+            now = each.get(None)
+            if now is not None and now is not before:
+                raise InvalidInput(
+                    f"agent.override(...) has set the {name.replace('_', ' ')} here, and turns would not hear of it: "
+                    "they run with what was set when Outlast started. Write `with agent.override(...):` around "
+                    "`async with Outlast(...)`."
+                )

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, TypeAlias
 
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from outlast.testing.step import Reply, Step, as_reply
@@ -13,13 +14,13 @@ Steps: TypeAlias = Sequence[Step] | StepFunction
 Counting: TypeAlias = Literal["requests", "history"]
 
 
-class ScriptExhausted(AssertionError):
+class ScriptExhausted(AssertionError, UserError):
     """The model was asked for more than the script has. `request` counts from 1."""
 
     def __init__(self, request: int, *, steps: int, by: Counting) -> None:
         counted = "requests made" if by == "requests" else "responses in the history"
         super().__init__(
-            f"request {request} has no step: the script has {steps}, counted by {counted}. "
+            f"the script has no step {request}: it has {steps}, counted by {counted}. "
             "Add a step, or look at model.requests for what was asked."
         )
         self.request = request
