@@ -25,6 +25,7 @@ import httpx2
 import structlog
 
 from fuzz import hostile_tools, nasty
+from outlast.tools import clean
 from tests.support.postgres import running_postgres
 from tests.support.runtime import Runtime
 from tests.support.server import Served, serving
@@ -89,8 +90,11 @@ class Case:
 
     async def _live(self) -> str:
         session = await self._made()
-        await self._ask("PATCH", f"/v1/sessions/{session}", self._profile())
-        await self._ask("POST", f"/v1/sessions/{session}/messages", {"text": nasty.text(self._source), "mode": "queue"})
+        await self._ask("PATCH", f"/v1/sessions/{session}", profile := self._profile())
+        await self._ask("PATCH", f"/v1/sessions/{session}", clean.value(profile))
+        await self._ask(
+            "POST", f"/v1/sessions/{session}/messages", {"text": nasty.text(self._source), "when_busy": "queue"}
+        )
         sent = {"text": f"{nasty.short(self._source)} case {self._number}"}
         answer = await self._ask("POST", f"/v1/sessions/{session}/messages", sent)
         if answer.status_code >= 400:

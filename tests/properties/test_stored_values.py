@@ -21,7 +21,7 @@ RANDOM = st.randoms(use_true_random=False)
 @pytest.fixture(autouse=True)
 def few_items(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that what has no end takes no second."""
-    monkeypatch.setattr(clean, "ITEMS", 5_000)
+    monkeypatch.setattr(clean, "REPEATED", 5_000)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -58,6 +58,16 @@ def test_each_oddity_has_a_form_as_json(make: Any) -> None:
     assert row_json.is_readable(to_json(clean.value({"held": [make()]})))
     assert len(clean.words_of(make())) < 600
     assert clean.number(make()) is None or abs(clean.number(make()) or 0) <= 10**15
+
+
+def test_what_stands_in_a_value_again_and_again_is_written_out_only_so_often() -> None:
+    """A few lists that hold each other twice hold up nothing else; as many that are all different stay whole."""
+    twice: list[Any] = []
+    for _ in range(40):
+        twice = [twice, twice]
+    assert len(to_json(clean.value(twice))) < 2_000_000
+    rows = [{"row": [number]} for number in range(20_000)]
+    assert clean.value(rows) == rows
 
 
 def test_values_whose_names_become_one_are_all_kept() -> None:

@@ -16,7 +16,9 @@ DEPTH = 180
 BITS = 13_000
 """Of an integer: readers take some 4,300 digits."""
 ITEMS = 300_000
-"""Lists and objects in one value: a few that hold each other twice have no end in practice."""
+"""Lists and objects in one value."""
+REPEATED = 20_000
+"""Of these, such as stood in it before: a few that hold each other twice have no end in practice."""
 _ITERATED = 10_000
 _SHOWN = 500
 _MOST = 10**15
@@ -83,7 +85,9 @@ class _Cleaning:
         self._words = words
         self._kept = kept
         self._around: set[int] = set()
+        self._met: dict[int, Any] = {}
         self._left = ITEMS
+        self._repeats_left = REPEATED
 
     def clean(self, given: Any, room: int) -> Any:
         """One frame of Python's stack a level: values may be nested in almost as many as it takes."""
@@ -97,10 +101,11 @@ class _Cleaning:
             return float.__float__(given) if math.isfinite(given) else None
         if isinstance(given, self._kept):
             return given
-        self._left -= 1
-        if room <= 0 or self._left < 0 or id(given) in self._around:
-            return _TOO_DEEP if room <= 0 else _TOO_MANY if self._left < 0 else _ITSELF
         around = id(given)
+        if room <= 0 or around in self._around:
+            return _TOO_DEEP if room <= 0 else _ITSELF
+        if not self._has_room(given):
+            return _TOO_MANY
         self._around.add(around)
         if isinstance(given, dict):
             cleaned: Any = {}
@@ -116,6 +121,15 @@ class _Cleaning:
             cleaned = self._foreign(given, room)
         self._around.discard(around)
         return cleaned
+
+    def _has_room(self, given: Any) -> bool:
+        """What was met is held until the end, so that no other object gets its id."""
+        self._left -= 1
+        if id(given) in self._met:
+            self._repeats_left -= 1
+        else:
+            self._met[id(given)] = given
+        return self._left >= 0 and self._repeats_left >= 0
 
     def _name(self, name: Any, taken: Container[str]) -> str:
         key = self._words(name) if isinstance(name, str) else _key(name)
