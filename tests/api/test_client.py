@@ -166,8 +166,33 @@ async def test_what_is_no_server_or_no_id_is_told(runtime: Runtime) -> None:
             await client.tasks.get("tsk_\ud800")
         wire.cut_after(())
         wire.says = HELLO
-        with pytest.raises(ServerFault, match="not an Outlast server"):
+        with pytest.raises(ServerFault, match="No Outlast answers at"):
             await client.agents()
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        ("404 Not Found", "Content-Type: application/json\r\n", '{"detail":"Not Found"}'),
+        ("404 Not Found", "Content-Type: text/html\r\n", "<h1>Not Found</h1>"),
+        ("405 Method Not Allowed", "", ""),
+        ("307 Temporary Redirect", "Location: https://example.com/\r\n", ""),
+        ("200 OK", "Content-Type: text/html\r\n", "<h1>Welcome</h1>"),
+    ],
+)
+async def test_an_address_at_which_something_else_answers_is_told(
+    runtime: Runtime, status: str, headers: str, body: str
+) -> None:
+    """K2: for what is asked and for streams, at once; a server mounted under a path is the common case."""
+    said = f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
+    async with running("http://127.0.0.1:9") as wire, Client(wire.url, "t") as client:
+        wire.says = said
+        with pytest.raises(ServerFault, match=f"No Outlast answers at {wire.url}.*is a path missing"):
+            await client.agents()
+        wire.says = said
+        with pytest.raises(ServerFault, match=f"No Outlast answers at {wire.url}.*is a path missing"):
+            async with client.events() as stream:
+                await anext(stream)
 
 
 async def test_sessions_are_forked_exported_imported_and_answered_anew(runtime: Runtime) -> None:

@@ -334,6 +334,11 @@ def test_what_cannot_be_done_is_told_in_one_line(folder: Path, tmp_path: Path) -
     assert "is it running?" in complaint(tmp_path, "ps", "--url", "http://127.0.0.1:9", code=4)
     assert "no such task" in complaint(folder, "wait", "tsk_unknown", code=3)
     assert "no such session" in complaint(folder, "attach", "ses_unknown", code=3)
+    url = json.loads(next(folder.glob("*.server.json")).read_text())["url"]
+    for verb in (("send", "hi"), ("ps",), ("chat", "--message", "hi")):
+        told = complaint(tmp_path, *verb, "--url", url, code=2 if verb[0] == "chat" else 4)
+        assert "give --token or OUTLAST_TOKEN" in told
+    assert "is wrong" in complaint(tmp_path, "ps", "--url", url, "--token", "olk_wrong", code=4)
     complaint(folder, "settle", "tsk_unknown", "perhaps", code=2)
     complaint(folder, "send", "--new", "--session", "ses_unknown", "hi", code=2)
     complaint(folder, "send", "--new", "", code=1)

@@ -148,6 +148,9 @@ async def test_the_client_needs_an_http_client_and_pydantic_alone(wheel: Path, t
     """K5: a program elsewhere sends, streams, and finds and cancels a task."""
     alone = install(tmp_path / "env", wheel, CLIENT_NEEDS)
     assert not {"pydantic-ai-slim", "sqlalchemy", "fastapi", "structlog"} & alone.packages
+    for way in (("-m", "outlast"), (alone.command,)):
+        told = alone.run(*way, "ps", cwd=tmp_path, code=1)
+        assert told == "The command needs more than the client does (typer is missing): pip install outlast\n"
     (tmp_path / "talk.py").write_text(TALK)
 
     async def measure() -> None:

@@ -1,9 +1,11 @@
 """`outlast serve` as a process: killed, reloaded, stopped, and what was running goes on (P2, K1)."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.integration.test_cli import APP
@@ -40,6 +42,19 @@ def test_a_turn_goes_on_when_the_code_changes(folder: Path) -> None:
         assert (shown["result"]["text"], shown["result"]["state"]) == ("Half a sentence.", "completed")
         assert run(folder, "send", "--wait", "hello") == "You wrote: hello\n"
         server.stop()
+
+
+def test_a_broken_app_is_left_without_further_words(folder: Path) -> None:
+    """K1: `--reload` waits for the file to be mended; Ctrl-C says nothing of the library that watches it."""
+    (folder / "app.py").write_text("import nothing_of_this_name")
+    with Program(folder, "serve", "app.py", "--port", "0", "--reload") as server:
+        server.expect("No module named 'nothing_of_this_name'")
+        [broken] = psutil.Process(server.process.pid).children()
+        while broken.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        server.interrupt()
+        assert server.ended() == 0
+    assert (server.out + server.err).rstrip().endswith("No module named 'nothing_of_this_name'")
 
 
 AWAY_AT_FIRST = """

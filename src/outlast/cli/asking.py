@@ -9,6 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from outlast.cli import target
+from outlast.cli.connected import connected
 from outlast.cli.exits import Exit, exit_of
 from outlast.client import Client
 from outlast.errors import OutlastError
@@ -27,7 +28,7 @@ def ask(
 
     async def run() -> Exit | None:
         place = target.find(url, token)
-        async with Client(place.url, place.token) as client:
+        async with connected(place) as client:
             return await work(client)
 
     try:

@@ -18,11 +18,11 @@ from outlast.cli.chat_input import Wishes
 from outlast.cli.chat_log import Reasons
 from outlast.cli.chat_room import FAILED, STOPPED, ChatRoom, start_of_replay
 from outlast.cli.chat_screen import LiveScreen, PlainScreen, Screen
+from outlast.cli.connected import connected
 from outlast.cli.console import console
 from outlast.cli.line_editor import LineEditor
 from outlast.cli.server_file import ServerFile
 from outlast.cli.target import Target
-from outlast.client import Client
 from outlast.errors import DatabaseInUse, NotFound, OutlastError
 
 CANNOT_BEGIN = 2
@@ -104,7 +104,7 @@ async def _enter(stack: AsyncExitStack, outlast: AnyOutlast | None, wanted: Want
         except DatabaseInUse as exc:
             place = _server_of(outlast, exc)
             say(f"A server has this database: talking with it at {place.url}")
-    return RemoteHome(await stack.enter_async_context(Client(place.url, place.token)))
+    return RemoteHome(await stack.enter_async_context(connected(place)))
 
 
 def _server_of(outlast: AnyOutlast, held: DatabaseInUse) -> Target:

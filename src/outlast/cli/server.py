@@ -43,6 +43,8 @@ _AGAIN_SECONDS = 0.2
 _RELOAD_SECONDS = 30
 """How long the old process may take to hand its turns over."""
 _SILENT_SECONDS = 0.5
+_KNOWN_TO_WHO_STOPS = ("KeyboardInterrupt caught", "received signal", "process already dead")
+"""How the library that watches files says that it was told to stop, and that a broken app had left before."""
 _BROKEN_OFF = "ASGI callable returned without completing response."
 _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -231,6 +233,8 @@ def serve_again(app: str, *, host: str, port: int, database: str | None, roles: 
     command = shlex.join([sys.executable, "-m", "outlast", "serve", app, *given])
     place = Path(app.partition(":")[0])
     folder = (place.parent if place.suffix == ".py" else Path()).resolve()
+    watcher = logging.getLogger("watchfiles.main")
+    watcher.addFilter(lambda record: not record.getMessage().startswith(_KNOWN_TO_WHO_STOPS))
     make_console(stderr=True).print(f"Watching {folder} for changes", soft_wrap=True)
     run_process(
         folder, target=command, target_type="command", watch_filter=PythonFilter(), sigint_timeout=_RELOAD_SECONDS

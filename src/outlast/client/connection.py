@@ -20,6 +20,8 @@ _SILENCE_SECONDS = 25.0
 _BEGIN_SECONDS = 10.0
 """A server that is asked for a stream answers at once, whatever there is to tell; one that does not is stuck."""
 _STEADY_SECONDS = 5.0
+_NO_SUCH_ROUTE = (404, 405)
+"""A server says which thing it does not find; whoever only says that is none."""
 _TRY_LATER = (429, 502, 503, 504)
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
 """Each stream is a connection of its own, and a program may follow as many as it likes."""
@@ -112,6 +114,8 @@ class Connection:
                         if response.status_code not in _TRY_LATER:
                             raise failure
                     else:
+                        if not (was_open or _is_stream(response)):
+                            raise _not_here(response)
                         was_open, opened = True, monotonic()
                         async with aclosing(_frames(response)) as frames:
                             async for frame in frames:
@@ -193,9 +197,18 @@ def _json(response: httpx2.Response) -> Any:
     try:
         return response.json()
     except ValueError as exc:
-        raise ServerFault(
-            f"What answers at {response.url} is not an Outlast server.", status=response.status_code, code=None
-        ) from exc
+        raise _not_here(response) from exc
+
+
+def _not_here(response: httpx2.Response) -> ServerFault:
+    """Something else answers, such as the app under a path of which the server is mounted."""
+    place = response.headers.get("Location")
+    elsewhere = "" if place is None else f", which points to {place}"
+    return ServerFault(
+        f"No Outlast answers at {response.url}{elsewhere}: is the address right, is a path missing?",
+        status=response.status_code,
+        code=None,
+    )
 
 
 def error_of(response: httpx2.Response) -> OutlastError:
@@ -206,6 +219,8 @@ def error_of(response: httpx2.Response) -> OutlastError:
         found = None
     status = response.status_code
     if not isinstance(found, dict) or not isinstance(cast(dict[str, Any], found).get("code"), str):
+        if response.is_redirect or status in _NO_SUCH_ROUTE:
+            return _not_here(response)
         return ServerFault(f"The server answered {status} without saying why.", status=status, code=None)
     problem = cast(dict[str, Any], found)
     code, message = (
@@ -223,6 +238,10 @@ def retry_after(response: httpx2.Response) -> float:
     """The seconds that the server asks to wait before another try."""
     said = response.headers.get("Retry-After", "")
     return float(said) if said.isascii() and said.isdigit() else 0.0
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    return response.headers.get("Content-Type", "").startswith(_MEDIA_TYPE)
 
 
 def _frames(response: httpx2.Response) -> AsyncGenerator[ServerSentEvent]:
