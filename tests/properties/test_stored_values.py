@@ -65,7 +65,7 @@ def test_what_stands_in_a_value_again_and_again_is_written_out_only_so_often() -
     twice: list[Any] = []
     for _ in range(40):
         twice = [twice, twice]
-    assert len(to_json(clean.value(twice))) < 2_000_000
+    assert to_json(clean.value(twice)).count(b"[") < 20_000
     rows = [{"row": [number]} for number in range(20_000)]
     assert clean.value(rows) == rows
 
