@@ -66,7 +66,7 @@ def settings_page() -> str:
         "Give them as `Outlast(agent, settings=Settings(max_inbox=3))`, or as environment variables. An argument",
         "comes before a variable, a variable before the default. Durations are `timedelta` in Python; as a variable,",
         "seconds (`30`, `0.5`), ISO 8601 (`PT30S`) or `[days] hours:minutes:seconds` (`0:00:30`). `None` is written as",
-        "that word.",
+        "that word. A variable `OUTLAST_...` that is none of these is told on stderr, with the nearest one that is.",
         "",
         "| setting | variable | default | meaning |",
         "|---|---|---|---|",

@@ -2,15 +2,14 @@
 
 from contextlib import suppress
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from outlast.errors import InvalidInput
-
-_PREFIX = "OUTLAST_"
+from outlast.variables import PREFIX, warn_of_unknown
 
 
 def _seconds(value: Any) -> Any:
@@ -27,7 +26,7 @@ Duration = Annotated[timedelta, BeforeValidator(_seconds)]
 class Settings(BaseSettings):
     """Read from arguments first, then from `OUTLAST_*` environment variables, then these defaults."""
 
-    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_parse_none_str="None", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_parse_none_str="None", frozen=True)
 
     durability: Literal["full", "normal"] = Field(
         default="full",
@@ -196,6 +195,12 @@ class Settings(BaseSettings):
         default="info", description="What a server or worker process logs, as JSON unless on a terminal."
     )
 
+    @model_validator(mode="after")
+    def _name_unknown_variables(self) -> Self:
+        """An argument that is not known is refused; a variable may be meant for another program."""
+        warn_of_unknown(type(self).model_fields)
+        return self
+
 
 def from_environment() -> Settings:
     """Raises `InvalidInput` that names the variables that do not fit."""
@@ -206,7 +211,7 @@ def from_environment() -> Settings:
 
 
 def _wrong(error: ErrorDetails) -> str:
-    name = str(error["loc"][0]).upper().removeprefix(_PREFIX)
+    name = str(error["loc"][0]).upper().removeprefix(PREFIX)
     hint = ": write seconds, or PT1M30S" if error["type"].startswith("time_delta_pars") else ""
     value = "" if name == "ENCRYPTION_KEYS" else f"={error['input']}"
-    return f"{_PREFIX}{name}{value}: {error['msg']}{hint}"
+    return f"{PREFIX}{name}{value}: {error['msg']}{hint}"

@@ -9,7 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src" / "outlast"
 
 LAYERS = (
-    {"errors", "extras", "ids", "clock", "settings", "trace", "paging"},
+    {"errors", "extras", "ids", "clock", "settings", "trace", "paging", "variables"},
     {"events", "tools", "wire"},
     {"store"},
     {"calls", "owners"},
