@@ -52,6 +52,18 @@ async def test_a_search_looks_into_titles_and_messages_in_any_case(database: Dat
     assert await found(database, search="needle") == set()
 
 
+async def test_the_first_message_tells_sessions_apart(database: Database) -> None:
+    """D10: its first words stand in the session's own row."""
+    session_id = await made(database)
+    for text in ("Wo ist der\nÄlteste Hafen?", "Und jetzt?"):
+        await database.transaction(
+            lambda unit, text=text: inbox.accept(unit, session_id, text, owner_id=OWNER, limits=Limits()),
+            name="accept",
+        )
+    page = await database.read(lambda connection: sessions.page(connection, OWNER, limit=1))
+    assert [each.preview for each in page.items] == ["Wo ist der Älteste Hafen?"]
+
+
 async def test_metadata_is_compared_by_type_and_value(database: Database) -> None:
     """D10: top-level keys; any key is a key, whatever it is made of."""
     odd = 'a "b" $.c\\'

@@ -55,7 +55,9 @@ def _state(session: Session) -> str:
 
 
 def _title(session: Session) -> str:
-    return words.shortened(session.title or "", 80)
+    """What somebody called it; else, in quotation marks, how it begins."""
+    said = session.title or (f'"{session.preview}"' if session.preview else "")
+    return words.shortened(said, 82)
 
 
 def _marks(session: Session) -> str:
@@ -75,6 +77,7 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
             return
         seen = found.seen
         facts: list[tuple[str, Any]] = [(name, getattr(seen, name)) for name in ("id", "title", "agent", "model")]
+        facts += [("begins with", seen.preview if seen.title is None else None)]
         why = await reason(client, found)
         facts += [
             ("state", seen.state if why is None else f"{seen.state}: {why}"),

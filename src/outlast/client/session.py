@@ -41,6 +41,11 @@ class Session:
         return self.seen.title
 
     @property
+    def preview(self) -> str | None:
+        """The first words of its first message: they tell sessions apart that have no title."""
+        return self.seen.preview
+
+    @property
     def metadata(self) -> Mapping[str, Any]:
         return self.seen.metadata
 

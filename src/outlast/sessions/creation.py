@@ -32,6 +32,7 @@ class NewSession:
     budget: timedelta | Unset | None = UNSET
     external_id: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    preview: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def make(
         metadata=new.metadata,
         budget=new.budget,
         external_id=name,
+        preview=new.preview,
     )
     if not is_new:
         return _made_meanwhile(unit, owner_id, key, name or "")

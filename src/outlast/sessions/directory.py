@@ -1,6 +1,7 @@
 """The sessions of one owner: made, found, listed, forked, imported, deleted."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Unpack
@@ -11,7 +12,7 @@ from outlast import ids, paging
 from outlast.errors import InvalidInput
 from outlast.ids import OwnerId, SessionId
 from outlast.paging import Page
-from outlast.sessions import creation, delete, export, profile, reading
+from outlast.sessions import creation, delete, export, preview, profile, reading
 from outlast.sessions.attachments import check_characters
 from outlast.sessions.creation import Key, NewSession
 from outlast.sessions.fork import copied_results, messages_up_to
@@ -160,7 +161,13 @@ class Sessions:
         said = await messages_up_to(self._services, source, at)
         origin = {"forked_from": source.id}
         new = NewSession(
-            source.agent, source.model, title or source.title, source.metadata, source.budget, origin=origin
+            source.agent,
+            source.model,
+            title or source.title,
+            source.metadata,
+            source.budget,
+            origin=origin,
+            preview=source.preview if said else None,
         )
         return await self._make(new, said, key, source=source.id)
 
@@ -183,6 +190,7 @@ class Sessions:
         session_id = ids.session_id()
         try:
             clean = [masked(each, self._services.secrets) for each in said]
+            new = replace(new, preview=new.preview or preview.of_history(clean))
             bodies = [(each.kind, await encode(self._services.files, session_id, each)) for each in clean]
             results = [] if source is None else await copied_results(self._services, source, session_id, said)
 

@@ -21,6 +21,7 @@ from outlast.events.signals import input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.owners import limit
+from outlast.sessions import preview
 from outlast.sessions import turn as turns_of
 from outlast.sessions.attachments import check_characters
 from outlast.store import inputs, turns
@@ -98,6 +99,8 @@ def accept(
     )
     _log(unit, session, EventType.INPUT_ACCEPTED, accepted)
     session.set(woken_turns=0)
+    if session.preview is None:
+        session.set(preview=preview.of_text(accepted.text))
     turns_of.release(unit, session)
     told = unit.committed.events
     if active is None:
@@ -153,13 +156,17 @@ def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, own
     session, found = _waiting(unit, session_id, input_id, owner_id)
     check_text(text, limits.max_text)
     inputs.change_text(unit, input_id, text, body={_SENT: found.text, **found.body})
+    if session.preview == preview.of_text(found.text):
+        session.set(preview=preview.of_text(text))
     unit.append(session_id, [Draft(EventType.INPUT_EDITED, {"input_id": input_id, "text": text})])
     return inputs.get(unit.connection, session.id, input_id) or found
 
 
 def remove(unit: Unit, session_id: SessionId, input_id: InputId, *, owner_id: str) -> None:
-    _waiting(unit, session_id, input_id, owner_id)
+    session, found = _waiting(unit, session_id, input_id, owner_id)
     inputs.mark_removed(unit, input_id)
+    if session.preview == preview.of_text(found.text):
+        session.set(preview=None)
     unit.signal(input_topic(input_id))
     unit.append(session_id, [Draft(EventType.INPUT_REMOVED, {"input_id": input_id})])
 

@@ -53,6 +53,11 @@ class Session:
         return self._services.shown.value(self._seen.title)
 
     @property
+    def preview(self) -> str | None:
+        """The first words of its first message: they tell sessions apart that have no title."""
+        return self._services.shown.value(self._seen.preview)
+
+    @property
     def metadata(self) -> Mapping[str, Any]:
         return self._services.shown.value(self._seen.metadata)
 

@@ -44,6 +44,8 @@ class SessionRow:
     updated_at: datetime
     interrupted_calls: Sequence[Mapping[str, Any]] = ()
     """Those that nobody has settled yet."""
+    preview: str | None = None
+    """The first words of its first message."""
     has_worker: bool = True
     """False: its turn waits, and no living worker has its agent."""
 
@@ -69,6 +71,7 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
         created_at=from_microseconds(row["created_at"]),
         updated_at=from_microseconds(row["updated_at"]),
         interrupted_calls=row_json.read_list(row["interrupted_calls"]),
+        preview=row["preview"],
         has_worker=agents_there is None or row["turn_state"] != _QUEUED or row["agent"] in agents_there,
     )
 
@@ -110,6 +113,7 @@ def insert(
     metadata: Mapping[str, Any],
     budget: timedelta | Unset | None = UNSET,
     external_id: str | None = None,
+    preview: str | None = None,
 ) -> bool:
     """False when the owner has a session with this external id by now: then there is nothing new."""
     made = _INSERT[unit.dialect].run(
@@ -130,6 +134,7 @@ def insert(
         last_message=0,
         last_input=0,
         external_id=external_id,
+        preview=preview,
         created_at=unit.now_us,
         updated_at=unit.now_us,
     )

@@ -44,6 +44,7 @@ sessions = sa.Table(
     sa.Column("answered_event", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("read_event", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("interrupted_calls", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("preview", sa.Text),
     _instant("created_at"),
     _instant("updated_at"),
     _instant("deleted_at", nullable=True),

@@ -56,6 +56,7 @@ class SessionAnswer(Answer):
                 {
                     "id": SESSION_ID,
                     "title": "Trip to Oslo",
+                    "preview": "Which train takes me to Oslo on Friday?",
                     "agent": "travel",
                     "model": None,
                     "state": "idle",
@@ -76,6 +77,9 @@ class SessionAnswer(Answer):
 
     id: str
     title: str | None
+    preview: str | None = Field(
+        description="The first words of its first message, for lists: they tell sessions apart that have no title."
+    )
     agent: str
     model: str | None
     state: Literal["idle", "queued", "running", "held"]
