@@ -264,6 +264,7 @@ def test_a_chat_lets_the_terminal_obey_nothing(folder: Path, where: str) -> None
 
 
 def test_the_demo_names_its_files_harmlessly(folder: Path) -> None:
+    (folder / f"{HOSTILE}.db").parent.mkdir(parents=True, exist_ok=True)
     with Terminal([OUTLAST, "demo", "--port", "0", "--database", f"{HOSTILE}.db"], folder=folder) as terminal:
         terminal.expect(rf"{BAIT}\.db\.server\.json")
         terminal.press(CTRL_C)

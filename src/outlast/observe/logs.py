@@ -32,12 +32,10 @@ def configure(
 
 
 def configure_unless_done(*, mask: Callable[[Any], Any]) -> None:
-    """For a program that has not set up structlog: warnings and errors, to stderr, as a person reads them."""
+    """For a program that has not set up structlog: every line, its own too, to stderr, as a person reads it."""
     if not structlog.is_configured():
         # Each line asks for the stream anew: programs and test runners replace it.
-        _configure(
-            for_people(colors=sys.stderr.isatty()), lambda *_: structlog.WriteLogger(sys.stderr), "warning", mask
-        )
+        _configure(for_people(colors=sys.stderr.isatty()), lambda *_: structlog.WriteLogger(sys.stderr), "notset", mask)
 
 
 def _configure(rendering: list[Any], factory: Callable[..., Any], level: str, mask: Callable[[Any], Any]) -> None:
