@@ -77,7 +77,7 @@ async def block(seconds: float) -> str:
 async def stamp(name: str) -> str:
     """Leaves its name, and takes a moment."""
     effect(name)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
     return name
 
 
