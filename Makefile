@@ -101,8 +101,9 @@ chaos: $(STAMP) ## kill real processes and look for lost or repeated work
 chaos-deploy: $(STAMP) ## replace a version by the next one under load, and look for losses
 	@$(BIN)/python -m chaos.deploy
 
-fuzz: $(STAMP) ## send ten thousand generated requests to a server
+fuzz: $(STAMP) ## send ten thousand generated requests to a server, and run two thousand turns of a hostile agent
 	@$(BIN)/python -m fuzz --cases 10000 --report fuzz/result.json
+	@$(BIN)/python -m fuzz.hostile_agent --cases 2000 --report fuzz/hostile-agent.json
 
 mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
 	@$(BIN)/python -m chaos.mutants

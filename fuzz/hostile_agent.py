@@ -107,7 +107,7 @@ class Case:
         return session
 
     async def _made(self) -> str:
-        given = {**self._profile(), "external_id": nasty.short(self._source)}
+        given = {**self._profile(), "external_id": f"{nasty.short(self._source)} {self._number}"}
         made = await self._ask("POST", "/v1/sessions", given)
         if made.status_code >= 400:
             made = await self._ask("POST", "/v1/sessions", {})
