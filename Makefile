@@ -24,7 +24,8 @@ endif
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: browser help demo demo-cluster play test check fix docs bench chaos chaos-deploy fuzz mutants clean
+.PHONY: browser help demo demo-cluster play test check check-fast types-fast tests-fast fix docs bench chaos chaos-deploy fuzz mutants \
+	clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,15 +75,38 @@ demo-cluster: $(STAMP) ## watch PostgreSQL, two servers and three workers being 
 test: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## run all tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## format, lint, types and tests: what a change must pass
+check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## format, lint, imports, types and tests: what a change must pass
 	@echo "Checking the format"
 	@$(BIN)/ruff format --check $(SOURCES)
 	@echo "Checking the rules"
 	@$(BIN)/ruff check $(SOURCES)
+	@echo "Checking the imports"
+	@$(BIN)/lint-imports --no-logo --no-cache
 	@echo "Checking the types"
 	@$(BIN)/pyright
 	@echo "Running the tests"
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# Left out of units and fundamentals: PostgreSQL, processes that are killed and started again, what measures time, and
+# the many odd agents and values.
+FAST := not (postgresql or crash or test_restart or test_existing_agent or test_patterns \
+	or test_foreign_exits or test_odd_values or test_agents)
+
+check-fast: $(STAMP) ## part of check: types of src only; units and fundamentals only, no PostgreSQL, crashes, odd agents
+	@echo "Checking the format"
+	@$(BIN)/ruff format --check $(SOURCES)
+	@echo "Checking the rules"
+	@$(BIN)/ruff check $(SOURCES)
+	@echo "Checking the imports"
+	@$(BIN)/lint-imports --no-logo --no-cache
+	@echo "Checking the types and running the tests, at the same time: the type checker keeps only one core busy"
+	@$(MAKE) --no-print-directory --jobs=2 types-fast tests-fast
+
+types-fast:
+	@$(BIN)/pyright src
+
+tests-fast:
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) --numprocesses=logical --quiet -k "$(FAST)" tests/unit tests/fundamentals
 
 fix: $(STAMP) ## repair the format and what ruff can repair
 	@$(BIN)/ruff format $(SOURCES)
@@ -101,9 +125,10 @@ chaos: $(STAMP) ## kill real processes and look for lost or repeated work
 chaos-deploy: $(STAMP) ## replace a version by the next one under load, and look for losses
 	@$(BIN)/python -m chaos.deploy
 
-fuzz: $(STAMP) ## send ten thousand generated requests to a server, and run two thousand turns of a hostile agent
+fuzz: $(STAMP) ## send ten thousand generated requests, run two thousand turns of a hostile agent, and load a server
 	@$(BIN)/python -m fuzz --cases 10000 --report fuzz/result.json
 	@$(BIN)/python -m fuzz.hostile_agent --cases 2000 --report fuzz/hostile-agent.json
+	@$(BIN)/python -m fuzz.load --report fuzz/load.json
 
 mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
 	@$(BIN)/python -m chaos.mutants

@@ -8,7 +8,6 @@ from rich.table import Table
 
 from bench import (
     m1_calls,
-    m2_langgraph,
     m2_turns,
     m3_parked,
     m4_m5_tasks,
@@ -20,6 +19,8 @@ from bench import (
     m11_tasks,
     m12_start,
     m13_costs,
+    m15_http_turns,
+    m16_first_text,
     m18_footprint,
 )
 from bench.measure import Report
@@ -41,23 +42,21 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m11_tasks.ID: m11_tasks.run,
     m12_start.ID: m12_start.run,
     m13_costs.ID: m13_costs.run,
+    m15_http_turns.ID: m15_http_turns.run,
+    m16_first_text.ID: m16_first_text.run,
     m18_footprint.ID: m18_footprint.run,
 }
 
-# Needs what this project does not install; its module says how.
-OPTIONAL: Mapping[str, Callable[[], Report]] = {m2_langgraph.ID: m2_langgraph.run}
-
 
 def main(arguments: Sequence[str]) -> int:
-    known = {**BENCHMARKS, **OPTIONAL}
     names = [each.upper() for each in arguments] or list(BENCHMARKS)
-    unknown = [each for each in names if each not in known]
+    unknown = [each for each in names if each not in BENCHMARKS]
     if unknown:
-        print(f"There is no benchmark {', '.join(unknown)}: use {', '.join(known)}.", file=sys.stderr)
+        print(f"There is no benchmark {', '.join(unknown)}: use {', '.join(BENCHMARKS)}.", file=sys.stderr)
         return 2
     console = Console(width=120)
     for name in names:
-        report = known[name]()
+        report = BENCHMARKS[name]()
         show(console, report)
         report.write()
     return 0
@@ -69,6 +68,8 @@ def show(console: Console, report: Report) -> None:
         table.add_row(*row)
     console.print(table)
     console.print(f"store: {report.store}")
+    for note in report.notes:
+        console.print(note, markup=False)
     for target in report.targets:
         sign = "<=" if target.is_most else ">="
         verdict = "met" if target.is_met else "MISSED"

@@ -23,7 +23,10 @@ class Cluster:
     database: str
     folder: Path
     workers: list["subprocess.Popen[bytes]"] = field(default_factory=list["subprocess.Popen[bytes]"])
+    app: str = APP
     is_apart: bool = False
+    postgres_pid: int = 0
+    api_pid: int = 0
     url: str = ""
     token: str = ""
 
@@ -56,20 +59,24 @@ class Cluster:
         return process
 
     def add_worker(self) -> "subprocess.Popen[bytes]":
-        worker = self.start("worker", APP, ready="is ready")
+        worker = self.start("worker", self.app, ready="is ready")
         self.workers.append(worker)
         return worker
 
 
 @contextmanager
-def cluster(folder: Path, *, workers: int, has_api: bool = True, is_apart: bool = False) -> Generator[Cluster]:
+def cluster(
+    folder: Path, *, workers: int, app: str = APP, has_api: bool = True, is_apart: bool = False
+) -> Generator[Cluster]:
     """Without the API process, this one accepts."""
     with ExitStack() as stack:
         server = stack.enter_context(running_postgres(is_durable=True))
-        made = Cluster(stack.enter_context(server.new_database()), folder, is_apart=is_apart)
+        made = Cluster(stack.enter_context(server.new_database()), folder, app=app, is_apart=is_apart)
+        made.postgres_pid = int((server.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
         if has_api:
-            api = made.start("serve", APP, "--no-worker", "--port", "0", ready="key for other programs")
+            api = made.start("serve", app, "--no-worker", "--port", "0", ready="key for other programs")
             stack.callback(_end, [api])
+            made.api_pid = api.pid
             place = next(each for each in (ServerFile(path).read() for path in folder.glob("*.server.json")) if each)
             made.url, made.token = place.url, place.token
         stack.callback(_end, made.workers)

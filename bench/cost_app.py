@@ -10,5 +10,11 @@ DATABASE = "BENCH_DATABASE"
 app = Outlast(
     scripted_agent()[0],
     database=os.environ.get(DATABASE, "postgresql:///outlast"),
-    settings=Settings(max_turns_per_owner=64, max_requests_per_minute=1_000_000, max_open_requests_per_owner=10**6),
+    settings=Settings(
+        max_turns_per_owner=128,
+        max_turns_per_worker=128,
+        max_requests_per_minute=10**7,
+        max_open_requests_per_owner=10**6,
+        max_body_bytes_per_minute=10**12,
+    ),
 )

@@ -28,12 +28,12 @@ from bench import cluster_app, pgqueuer_worker
 from bench.cluster import ROOT, Cluster, cluster
 from bench.measure import Report, Target, at_once
 from outlast import Outlast, Settings, ids
+from outlast.calls.intake import TaskIntake
 from outlast.ids import SessionId
-from outlast.store import opening
-from outlast.store.connection import connect
+from outlast.store import urls
+from outlast.store.postgres.connection import connect
+from outlast.store.repositories.tasks import NewTask, WakePolicy
 from outlast.store.tables import tasks
-from outlast.store.tasks import NewTask, WakePolicy
-from outlast.tasks.intake import TaskIntake
 from tests.support.postgres import running_postgres
 
 ID = "M11"
@@ -141,7 +141,7 @@ async def _jobs(url: str) -> list[float]:
     async with AsyncExitStack() as stack:
         drivers: list[Any] = []
         for _ in range(10):
-            connection = await connect(opening.parse(url), name="bench", when_closed=lambda: None)
+            connection = await connect(urls.parse(url), name="bench", when_closed=lambda: None)
             stack.push_async_callback(connection.close)
             drivers.append(pgqueuer_worker.queries(connection))
 

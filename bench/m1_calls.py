@@ -12,24 +12,24 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from bench.measure import Report, Sample, Target, milliseconds
 from outlast import ids
-from outlast.calls.breaker import Breaker
+from outlast.agents.lease import DepsLease
 from outlast.calls.channel import ChannelHome
-from outlast.calls.control import NAMES
+from outlast.calls.control.toolset import NAMES
+from outlast.calls.gates.breaker import Breaker
 from outlast.calls.hook import CallHook, CallPolicy
 from outlast.calls.view import Viewer
 from outlast.clock import SystemClock
 from outlast.events.signals import LocalSignals
-from outlast.sessions.inbox import Limits
-from outlast.sessions.lease import DepsLease
-from outlast.sessions.resume import OpenCallBook
-from outlast.sessions.turn import Fence
-from outlast.sessions.turn_calls import CallShop, TurnCalls
-from outlast.sessions.turn_log import TurnLog
-from outlast.store import opening
-from outlast.store.files import FileStore
-from outlast.tasks.parked import ParkedCalls
+from outlast.runs.call_parts import CallParts
+from outlast.runs.parked import ParkedCalls
+from outlast.runs.turns.resume import OpenCallBook
+from outlast.runs.turns.turn_calls import TurnCalls
+from outlast.runs.turns.turn_log import TurnLog
+from outlast.store.files.file_store import FileStore
+from outlast.store.sqlite import opening
 from outlast.testing import ScriptedModel, calls, texts_seen, tool_returns
-from outlast.tools.secrets import Secrets
+from outlast.transitions.turn import Fence
+from outlast.values.secrets import Secrets
 
 ID = "M1"
 _ROUNDS = 150
@@ -120,8 +120,8 @@ async def _host(stack: AsyncExitStack) -> TurnCalls:
     database = await opening.open_sqlite(folder / "m1.db", clock=SystemClock(), durability="full")
     stack.push_async_callback(database.close)
     files, secrets, viewer = FileStore(str(folder / "files")), Secrets(), Viewer(FileStore(str(folder / "files")))
-    parked = ParkedCalls(database, LocalSignals(), viewer, limits=Limits(), abandon_after=timedelta(seconds=10))
-    shop = CallShop(ChannelHome(database, files, secrets), viewer, parked, ids.worker_id(), 32, timedelta(hours=24))
+    parked = ParkedCalls(database, LocalSignals(), viewer, abandon_after=timedelta(seconds=10))
+    parts = CallParts(ChannelHome(database, files, secrets), viewer, parked, ids.worker_id(), 32, timedelta(hours=24))
     fence = Fence(ids.session_id(), ids.turn_id(), 1)
     log = TurnLog(database, files, fence, secrets, timedelta(milliseconds=25), when_lost=lambda: None)
-    return TurnCalls(shop, log, "agent", "local", DepsLease(None), press_after=timedelta(seconds=5))
+    return TurnCalls(parts, log, "agent", "local", DepsLease(None), press_after=timedelta(seconds=5))

@@ -10,8 +10,8 @@ import httpx2
 
 from bench.cluster import Cluster, cluster
 from bench.measure import Report, Target, milliseconds, quantile
-from outlast.store import opening
-from outlast.store.connection import connect
+from outlast.store import urls
+from outlast.store.postgres.connection import connect
 
 _COUNT = 200
 _WARM = 10
@@ -130,7 +130,7 @@ async def _takeover(made: Cluster) -> tuple[list[float], float]:
         for session_id in parked:
             await client.get(f"/v1/sessions/{session_id}/result", params={"wait": 30})
         made.add_worker()
-        connection = await connect(opening.parse(made.database), name="bench", when_closed=lambda: None)
+        connection = await connect(urls.parse(made.database), name="bench", when_closed=lambda: None)
         try:
             killed = int(time.time() * 1e6)
             made.workers[0].kill()

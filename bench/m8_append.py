@@ -14,8 +14,10 @@ from outlast.clock import SystemClock
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.ids import SessionId
-from outlast.store import opening, opening_postgres, sessions
 from outlast.store.database import Database
+from outlast.store.postgres.opening import open_postgres
+from outlast.store.repositories import sessions
+from outlast.store.sqlite import opening
 from outlast.store.unit import Unit
 from tests.support.postgres import running_postgres
 
@@ -72,7 +74,7 @@ async def _sqlite(folder: Path, durability: str) -> AsyncGenerator[Database]:
 
 @asynccontextmanager
 async def _postgres(url: str) -> AsyncGenerator[Database]:
-    database = await opening_postgres.open_postgres(sa.make_url(url))
+    database = await open_postgres(sa.make_url(url))
     try:
         yield database
     finally:

@@ -70,6 +70,8 @@ class Report:
     columns: Sequence[str] = ()
     rows: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
     targets: list[Target] = field(default_factory=list[Target])
+    notes: list[str] = field(default_factory=list[str])
+    """What was left out, and why."""
 
     def write(self) -> Path:
         RESULTS.mkdir(exist_ok=True)
@@ -80,6 +82,7 @@ class Report:
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": machine(),
             "store": self.store,
+            **({"notes": self.notes} if self.notes else {}),
             **{name: _rounded(value) for name, value in self.numbers.items()},
             "targets": [
                 {**asdict(each), "value": _rounded(each.value), "is_met": each.is_met} for each in self.targets

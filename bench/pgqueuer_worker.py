@@ -12,8 +12,8 @@ from pgqueuer.db import AsyncpgDriver
 from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 
-from outlast.store import opening
-from outlast.store.connection import connect
+from outlast.store import urls
+from outlast.store.postgres.connection import connect
 
 ENTRYPOINT = "note"
 
@@ -23,7 +23,7 @@ def queries(connection: Any) -> Queries:
 
 
 async def install(url: str) -> None:
-    connection = await connect(opening.parse(url), name="bench", when_closed=lambda: None)
+    connection = await connect(urls.parse(url), name="bench", when_closed=lambda: None)
     try:
         await queries(connection).install()
     finally:
@@ -31,7 +31,7 @@ async def install(url: str) -> None:
 
 
 async def work(url: str) -> None:
-    connection = await connect(opening.parse(url), name="bench", when_closed=lambda: None)
+    connection = await connect(urls.parse(url), name="bench", when_closed=lambda: None)
     manager = QueueManager(queries(connection))
 
     @manager.entrypoint(ENTRYPOINT)

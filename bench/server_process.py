@@ -1,7 +1,7 @@
 """A server of its own for benchmarks that go over HTTP."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +25,11 @@ class Place:
 
 
 @contextmanager
-def serving(folder: Path, app: str = "bench.server_app:app") -> Generator[Place]:
+def serving(
+    folder: Path, app: str = "bench.server_app:app", environment: Mapping[str, str] | None = None
+) -> Generator[Place]:
     """A server with an empty database in that folder, or with the one that is there."""
     began = time.perf_counter()
-    with ServingProcess(folder, app=app) as server:
+    with ServingProcess(folder, app=app, environment=environment) as server:
         ready = time.perf_counter() - began
         yield Place(server.port, server.place.token, server, psutil.Process(server.process.pid), ready)

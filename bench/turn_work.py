@@ -6,7 +6,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast
-from outlast.sessions.session import Session
+from outlast.handles.session import Session
 from outlast.settings import Settings
 from outlast.testing import ScriptedModel, Step, call, text, tool_returns
 

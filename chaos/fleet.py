@@ -76,7 +76,7 @@ class Fleet:
 
     async def worker(self, name: str, app: str) -> Member:
         """A worker that is ready to take work. It leaves by itself when this process is gone."""
-        return await self._start(name, "worker", app, "--leave-with-parent", says="is ready")
+        return await self._start(name, "worker", app, "--exit-with-parent", says="is ready")
 
     async def run(self, name: str, *arguments: str) -> str:
         """A command that ends by itself, and well; what it said."""

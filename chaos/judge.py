@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos import evidence, streams, tellings
+from chaos import evidence, streams, task_ends
 from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
 from chaos.ledger import Entry
 from chaos.words import CHECK, MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, result_of, wake_of
@@ -34,8 +34,8 @@ def judge(found: Evidence) -> Iterator[Fault]:
         checks = (
             _inputs(session),
             _calls(session, entries, found.woke_in),
-            tellings.task_faults(session, entries, found.outages),
-            tellings.unknown_faults(session, entries, found.deaths),
+            task_ends.task_faults(session, entries, found.outages),
+            task_ends.unknown_faults(session, entries, found.deaths),
             _turns(session),
             _hold(session),
         )
@@ -133,7 +133,7 @@ def _late(end: LogEvent, lines: Sequence[Entry], woke_in: Callable[[Entry, int],
     """Effects that came after the call's end was committed; not of one that became a task, which goes on."""
     part, begun = end.data["part"], [line for line in lines if line.phase == "before"]
     late = [] if _is_parked(part) else [line for line in begun if line.at_us > end.at_us]
-    is_unknown = tellings.UNKNOWN in str(part.get("content"))
+    is_unknown = task_ends.UNKNOWN in str(part.get("content"))
     if late and not (is_unknown and len(begun) == 1 and woke_in(late[0], end.at_us)):
         yield f"{end.data['call_id']} ran after its end was committed"
 
@@ -252,7 +252,7 @@ def seen(found: Evidence) -> Counter[str]:
         counts["wakes delivered"] += sum(each["state"] == "delivered" for each in session.inputs if each["task_id"])
         counts["wakes withdrawn"] += sum(each["state"] == "withdrawn" for each in session.inputs)
         counts["effects told as unknown"] += sum(
-            tellings.UNKNOWN in said
+            task_ends.UNKNOWN in said
             for said in (*(str(row["error"]) for row in session.tasks), *(json.dumps(each.data) for each in calls))
         )
         counts["calls begun in the instant of a freeze"] += sum(

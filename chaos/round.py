@@ -16,7 +16,7 @@ from chaos.client import Client, Record
 from chaos.link import Link, Worker
 from chaos.plan import Kill
 from chaos.reading import Readers
-from chaos.worker import Job, Room
+from chaos.worker import Caps, Job
 
 _CLIENTS = 3
 _PATIENCE = 8.0
@@ -32,7 +32,7 @@ class Round:
     folder: Path
     seed: str
     kills: Sequence[Kill]
-    room: Room
+    caps: Caps
     done: Counter[str] = field(default_factory=Counter[str])
     seen: Counter[str] = field(default_factory=Counter[str])
     missed: list[Kill] = field(default_factory=list[Kill])
@@ -81,7 +81,7 @@ class Round:
 
     async def _start(self, kill: Kill | None) -> Worker:
         self.started += 1
-        job = Job(self.folder, self.started, kill, self.room)
+        job = Job(self.folder, self.started, kill, self.caps)
         return await Worker.start(job, self.readers.take)
 
     async def _life(self, kill: Kill) -> bool:

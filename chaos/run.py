@@ -18,10 +18,10 @@ from chaos.judge import KINDS
 from chaos.link import prepare
 from chaos.plan import KILLS_PER_ROUND, Kill, round_kills
 from chaos.round import Round
-from chaos.worker import Room
+from chaos.worker import Caps
 
 RESULTS = Path(__file__).parent / "results"
-_ROOMS = (Room(), Room(), Room(per_worker=2), Room(per_owner=2), Room(claims=3))
+_CAPS = (Caps(), Caps(), Caps(per_worker=2), Caps(per_owner=2), Caps(claims=3))
 """Most rounds have room for everything; in the others work must wait, or crashing again and again ends a turn."""
 
 _PACKAGES = ("outlast", "pydantic-ai-slim", "sqlalchemy")
@@ -67,7 +67,7 @@ class Run:
     async def _round(self, number: int, plan: list[Kill]) -> None:
         folder = Path(tempfile.mkdtemp(prefix="outlast-chaos-"))
         began = time.monotonic()
-        round_ = Round(folder, f"{self.seed}.{number}", plan, _ROOMS[number % len(_ROOMS)])
+        round_ = Round(folder, f"{self.seed}.{number}", plan, _CAPS[number % len(_CAPS)])
         found = await round_.run()
         self.done += round_.done
         self.seen += round_.seen

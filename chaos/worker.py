@@ -13,26 +13,27 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from chaos.deeds import Deeds
+from chaos.commit_places import CommitPlaces
 from chaos.ledger import Ledger
 from chaos.plan import Kill, Moment
 from chaos.script import make_agent
 from outlast import Outlast, OutlastError, Session, Settings
 from outlast.ids import SessionId
+from outlast.limits import Limits
 from outlast.runtime import LOCAL_OWNER
-from outlast.sessions import inbox, turn
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
-from outlast.store import inputs, opening, tables
-from outlast.store.inputs import InputKind, InputState
-from outlast.store.sqlite import SqliteDatabase
+from outlast.store import tables
+from outlast.store.repositories import inputs
+from outlast.store.repositories.inputs import InputKind, InputState
+from outlast.store.sqlite import opening
+from outlast.store.sqlite.database import SqliteDatabase
 from outlast.store.unit import Unit
+from outlast.transitions import inbox, turn
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Caps:
     """How many turns may run at once, and how often one may be claimed under workers that die."""
 
     per_worker: int = 64
@@ -42,8 +43,13 @@ class Room:
     @property
     def limits(self) -> Limits:
         """Other limits are too high for this traffic to meet: they have tests of their own."""
-        turns = TurnLimits(max_running_per_owner=self.per_owner, max_queued_per_owner=10_000, max_woken=10_000)
-        return Limits(max_inbox=1_000, max_busy_per_minute=1_000_000, turns=turns)
+        return Limits(
+            max_inbox=1_000,
+            max_busy_per_minute=1_000_000,
+            max_running_per_owner=self.per_owner,
+            max_queued_per_owner=10_000,
+            max_woken=10_000,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Job:
     folder: Path
     number: int
     kill: Kill | None
-    room: Room
+    caps: Caps
 
 
 @dataclass(slots=True)
@@ -70,17 +76,17 @@ class Trap:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def settings(room: Room) -> Settings:
+def settings(caps: Caps) -> Settings:
     """The limits of the round, and short waits."""
-    limits = room.limits
+    limits = caps.limits
     return Settings(
-        max_claims=room.claims,
+        max_claims=caps.claims,
         max_inbox=limits.max_inbox,
         max_busy_messages_per_minute=limits.max_busy_per_minute,
-        max_turns_per_worker=room.per_worker,
-        max_turns_per_owner=limits.turns.max_running_per_owner,
-        max_queued_turns_per_owner=limits.turns.max_queued_per_owner,
-        max_woken_turns=limits.turns.max_woken,
+        max_turns_per_worker=caps.per_worker,
+        max_turns_per_owner=limits.max_running_per_owner,
+        max_queued_turns_per_owner=limits.max_queued_per_owner,
+        max_woken_turns=limits.max_woken,
         model_backoff=timedelta(milliseconds=10),
         wake_company=timedelta(milliseconds=50),
         stop_grace=timedelta(milliseconds=100),
@@ -103,8 +109,8 @@ async def _serve(job: Job, channel: socket.socket) -> None:
     ledger = Ledger(job.folder / "ledger.jsonl", job.number)
     reader, writer = await asyncio.open_connection(sock=channel)
     agent = make_agent(ledger, trap.at)
-    async with Outlast(agent, database=job.folder / "outlast.db", settings=settings(job.room)) as runtime:
-        await Service(runtime, job.room.limits, reader, writer).run()
+    async with Outlast(agent, database=job.folder / "outlast.db", settings=settings(job.caps)) as runtime:
+        await Service(runtime, reader, writer).run()
     writer.close()
     ledger.close()
 
@@ -112,11 +118,11 @@ async def _serve(job: Job, channel: socket.socket) -> None:
 def _watch_from_the_first_commit(trap: Trap) -> None:
     """The watcher must be there when the runtime reconciles, which it does while it opens."""
     open_sqlite = opening.open_sqlite
-    deeds = Deeds(trap.at)
+    places = CommitPlaces(trap.at)
 
     async def watched(*args: Any, **options: Any) -> SqliteDatabase:
         database = await open_sqlite(*args, **options)
-        database.watcher = deeds
+        database.watcher = places
         return database
 
     opening.open_sqlite = watched
@@ -127,7 +133,6 @@ class Service:
     """Answers commands, each in a coroutine of its own, until the driver says `leave` or is gone."""
 
     runtime: Outlast[object, str]
-    limits: Limits
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     running: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -189,7 +194,7 @@ class Service:
             if known is not None:
                 return known.id
             text = command["text"]
-            return inbox.notify(unit, session_id, InputKind.WAKE, text, idempotency_key=key, limits=self.limits).id
+            return inbox.notify(unit, session_id, InputKind.WAKE, text, idempotency_key=key).id
 
         return await self.runtime.database.transaction(wake, name="nudge")
 
@@ -197,7 +202,7 @@ class Service:
         """Answers when the wish is committed, as the caller who does not wait for the end sees it."""
         session_id = SessionId(command["session"])
         return await self.runtime.database.transaction(
-            lambda unit: turn.request_stop(unit, session_id, owner_id=LOCAL_OWNER, limits=self.limits.turns),
+            lambda unit: turn.request_stop(unit, session_id, owner_id=LOCAL_OWNER),
             name="hold",
         )
 

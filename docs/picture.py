@@ -7,19 +7,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from outlast.cli.demo_play import play
-from outlast.cli.play import Stage
+from outlast.cli.demo.narration import narrating
+from outlast.cli.demo.play import play
 
 PICTURE = Path(__file__).parent / "demo.svg"
 
 
 def main() -> None:
     console = Console(record=True, force_terminal=True, width=92, highlight=False, file=io.StringIO())
-    stage = Stage(console, is_fast=True, is_live=False)
-    with tempfile.TemporaryDirectory() as folder:
-        stage.console.print("$ outlast demo --play")
+    with tempfile.TemporaryDirectory() as folder, narrating(console, is_fast=True, is_live=False) as narrator:
+        console.print("$ outlast demo --play")
         # The agent keeps its usual pace, so that there is progress to see.
-        play(stage, Path(folder), is_fast=False)
+        play(narrator, Path(folder), is_fast=False)
     drawn = console.export_svg(title="outlast demo --play", unique_id="demo")
     # The fonts would be fetched from elsewhere; any font with fixed widths does.
     drawn = re.sub(r"\s*@font-face \{.*?\}", "", drawn, flags=re.DOTALL).replace("Fira Code, monospace", "monospace")

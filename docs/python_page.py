@@ -12,6 +12,7 @@ from pydantic_ai.models import Model
 
 import outlast
 from outlast import errors, testing
+from outlast.agents.messages.history import StoredMessage
 from outlast.client import keys as client_keys
 from outlast.client import session as client_session
 from outlast.client import sessions as client_sessions
@@ -20,17 +21,16 @@ from outlast.client import tasks as client_tasks
 from outlast.client import turn as client_turn
 from outlast.events.outcome import CallOutcome, Usage
 from outlast.events.stream import EventStream
-from outlast.owners.feed import OwnerStream
-from outlast.owners.keys import Keys
-from outlast.owners.spending import UsageReport
+from outlast.handles.feed import OwnerStream
+from outlast.handles.keys import Keys
+from outlast.handles.sending import SendOptions
+from outlast.handles.sessions import Sessions
+from outlast.handles.usage import UsageReport
 from outlast.paging import Page
-from outlast.sessions.directory import Sessions
-from outlast.sessions.history import StoredMessage
-from outlast.sessions.sending import SendOptions
-from outlast.store.inputs import Input
-from outlast.store.keys import Key
-from outlast.store.spending import Spent
-from outlast.store.tasks import Task
+from outlast.store.repositories.inputs import Input
+from outlast.store.repositories.keys import Key
+from outlast.store.repositories.spending import Spent
+from outlast.store.repositories.tasks import Task
 
 MET_ON_THE_WAY = (
     Sessions,

@@ -11,6 +11,17 @@ from urllib.parse import urlsplit
 _LARGE = 16 * 1024 * 1024 - 1_024
 _SILENT, _STREAMS = 400, 600
 _PIECE = 256 * 1024
+_MESSAGES, _IMPORTS = 19_000, 12
+
+
+def _document() -> bytes:
+    """As many tiny messages as are taken: each has to be checked."""
+    part = {"part_kind": "user-prompt", "content": "x", "timestamp": "2026-01-01T00:00:00Z"}
+    said = [{"message": {"kind": "request", "parts": [part]}}] * _MESSAGES
+    return json.dumps({"format": "outlast.session/1", "session": {}, "messages": said}).encode()
+
+
+_IMPORT = _document()
 
 
 class Attack:
@@ -32,6 +43,7 @@ class Attack:
             ("stranger, login", lambda: self._ask("POST /v1/login", body=b'{"token": "no"}'), 5),
             ("greedy, stream", self._stream, _STREAMS),
             ("greedy, requests", lambda: self._ask("GET /v1/sessions", self._key), 10),
+            ("greedy, import", lambda: self._ask("POST /v1/sessions/import", self._key, _IMPORT), _IMPORTS),
             ("greedy, sync calls", self._sync_calls, 8),
             ("stranger, no HTTP", self._nonsense, 2),
         ]
@@ -59,7 +71,10 @@ class Attack:
         reader, writer = await asyncio.open_connection(self._host, self._port)
         try:
             writer.write(self._head(what, key, len(body)) + body)
-            return await _status(reader)
+            status = await _status(reader)
+            if len(body) > _PIECE and status != "201":
+                await asyncio.sleep(0.2)  # it was refused before it was read
+            return status
         finally:
             writer.close()
 

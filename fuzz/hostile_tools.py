@@ -21,6 +21,17 @@ _ERRORS: Sequence[type[BaseException]] = (
 )
 _CASE = re.compile(r"case (\d+)\b")
 _MOST_CALLS = 4
+_LONGEST = 2_000
+"""Of what the model says: it may say it character by character."""
+
+
+class Unspeakable(Exception):
+    """Ends the process when somebody asks what it says."""
+
+    def __str__(self) -> str:
+        raise SystemExit(9)
+
+    __repr__ = __str__
 
 
 def agent() -> Agent[None, str]:
@@ -64,6 +75,11 @@ def is_returned(case: int, number: int) -> bool:
     return random.Random(f"end {case} {number}").random() < 0.7
 
 
+def model_raises(case: int) -> bool:
+    """Whether the model fails once the calls are done: its turn does, and nothing else."""
+    return random.Random(f"model raises {case}").random() < 0.1
+
+
 def _say(source: random.Random) -> None:
     match source.randrange(4):
         case 0:
@@ -73,7 +89,7 @@ def _say(source: random.Random) -> None:
         case 2:
             outlast.artifact(nasty.value(source, 0), b"x", nasty.text(source))
         case _:
-            outlast.secret(nasty.short(source))
+            outlast.secret(nasty.secret(source))
 
 
 def _error(source: random.Random) -> BaseException:
@@ -81,6 +97,8 @@ def _error(source: random.Random) -> BaseException:
     kind = source.choice(_ERRORS)
     if kind is BaseExceptionGroup:
         return BaseExceptionGroup(nasty.text(source), [ValueError(nasty.oddity(source)), SystemExit(1)])
+    if source.random() < 0.1:
+        return Unspeakable()
     return kind(nasty.text(source) if source.random() < 0.5 else nasty.oddity(source))
 
 
@@ -96,13 +114,16 @@ def _answer(messages: list[ModelMessage]) -> Step:
     at, number = asked[-1] if asked else (len(messages), 0)
     said = sum(isinstance(message, ModelResponse) for message in messages[at:])
     source = random.Random(f"model {number} {said}")
+    if said and model_raises(number):
+        raise _error(source)
     if said or not asked:
-        return text(f"{nasty.text(source)}.", chunk=source.choice([None, 1, 7]) if source.random() < 0.5 else None)
+        words = nasty.text(source)[:_LONGEST]
+        return text(f"{words}.", chunk=source.choice([None, 1, 7]) if source.random() < 0.5 else None)
     return [*_words(source), *_calls(source, number)]
 
 
 def _words(source: random.Random) -> list[Any]:
-    made = [nasty.text(source)[:2_000] for _ in range(2)]
+    made = [nasty.text(source)[:_LONGEST] for _ in range(2)]
     chunk = source.choice([None, 1, 3])
     return [reasoning(f"{made[0]}.", chunk=chunk), text(f"{made[1]}.", chunk=chunk)]
 

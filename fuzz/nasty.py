@@ -32,6 +32,15 @@ TEXTS = (
 )
 
 
+WORDS = (
+    *("request", "response", "success", "content", "message", "session", "completed", "running", "failed", "outcome"),
+    *("user-prompt", "tool-return", "tool-call", "part_kind", "tool_name", "tool_call_id", "timestamp", "call_id"),
+    *("input_id", "turn_id", "task_id", "call.ended", "progress", "current", "result", "output", "binary", "image/png"),
+    *("preview", "base64", "metadata", "provider_details", "finish_reason", "input_tokens", "cost_microdollars"),
+    *("2026-1", "complete", "artifacts", "media_type", "identifier", "snapshot", "unreadable", "warning", '$file"}'),
+)
+"""Words of the runtime and of pydantic-ai: somebody's secret may be one of them."""
+
 MANY_DIGITS = "(so many digits that Python would not read them)"
 """To be replaced in the JSON text: nothing here writes such a number."""
 
@@ -182,6 +191,11 @@ def text(random: Random) -> str:
 
 def short(random: Random) -> str:
     return text(random)[:40]
+
+
+def secret(random: Random) -> str:
+    """A value to register: odd text, or a word that stands in everything that is stored."""
+    return random.choice(WORDS) if random.random() < 0.3 else short(random)
 
 
 def oddity(random: Random) -> Any:

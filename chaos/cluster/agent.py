@@ -10,7 +10,7 @@ from pydantic_ai import Agent, RunContext
 from chaos.ledger import Ledger
 from chaos.plan import Moment
 from chaos.script import Effects, make_agent
-from chaos.worker import Room, settings
+from chaos.worker import Caps, settings
 from outlast import Outlast, Settings, ids
 from outlast.calls.call import RunningCall
 from outlast.ids import WorkerId
@@ -41,7 +41,7 @@ def note_names(folder: Path, number: int) -> None:
 def _settings(folder: Path) -> Settings:
     """Room for all the traffic: what happens at the limits is shown elsewhere."""
     changes = {"files": str(folder / "files"), "max_requests_per_minute": 1_000_000, "log_level": "warning"}
-    return settings(Room(per_owner=500, per_worker=200)).model_copy(update=changes)
+    return settings(Caps(per_owner=500, per_worker=200)).model_copy(update=changes)
 
 
 def _agent(folder: Path, number: int) -> Agent[object, str]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chaos.cluster.agent import STALL_SECONDS
-from chaos.cluster.crew import Crew, Member, now_us
+from chaos.cluster.client_load import LoadClient
 from chaos.cluster.postgres import ClusterDatabase
-from chaos.cluster.talker import Talker
+from chaos.cluster.supervisor import Member, Supervisor, now_us
 
 WEIGHTS: Mapping[str, int] = {
     "freeze worker": 1,
@@ -43,9 +43,9 @@ def plan(seed: int, faults: int) -> list[str]:
 
 @dataclass(slots=True)
 class Injector:
-    crew: Crew
+    supervisor: Supervisor
     database: ClusterDatabase
-    talker: Talker
+    client: LoadClient
     chance: random.Random
     freeze_seconds: float
     done: Counter[str] = field(default_factory=Counter[str])
@@ -76,7 +76,7 @@ class Injector:
                 self._stalling = asyncio.create_task(self._stall(), name="stall")
         self.done[kind] += 1
         done_us = now_us()
-        self.crew.note(
+        self.supervisor.note(
             "outages",
             kind=kind,
             from_us=from_us,
@@ -102,22 +102,22 @@ class Injector:
 
     async def _stall(self) -> None:
         """A message whose tool blocks the worker that gets it."""
-        await self.talker.begin()
-        await self.talker.send("steer", ["stall"])
-        self.talker.readers.leave(self.talker.reader.session_id)
+        await self.client.begin()
+        await self.client.send("steer", ["stall"])
+        self.client.readers.leave(self.client.reader.session_id)
 
     async def _kill(self, role: str) -> None:
         member = self._choose(role)
-        await self.crew.kill(member)
+        await self.supervisor.kill(member)
         await asyncio.sleep(self.chance.uniform(0, _BACK_WITHIN))
-        await self.crew.start_one(member)
+        await self.supervisor.start_one(member)
 
     def _freeze(self, role: str, seconds: float) -> asyncio.Task[None]:
         """Not the same one twice in a row: that would be one long freeze, and what hangs on it hangs longer."""
         member = self._frozen_last = self._choose(role, but=self._frozen_last)
-        return asyncio.create_task(self.crew.freeze(member, seconds), name=f"freeze {member.name}")
+        return asyncio.create_task(self.supervisor.freeze(member, seconds), name=f"freeze {member.name}")
 
     def _choose(self, role: str, *, but: Member | None = None) -> Member:
-        members: Sequence[Member] = self.crew.workers if role == "worker" else self.crew.apis
+        members: Sequence[Member] = self.supervisor.workers if role == "worker" else self.supervisor.apis
         up = [each for each in members if each.is_up]
         return self.chance.choice([each for each in up if each is not but] or up)

@@ -14,7 +14,7 @@ from typing import Any
 from chaos import evidence
 from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
 from chaos.judge import KINDS, Fault, judge, seen
-from chaos.tellings import UNKNOWN
+from chaos.task_ends import UNKNOWN
 
 ALL_KINDS = (*KINDS, "false_takeovers")
 SILENCE_US = 8_500_000

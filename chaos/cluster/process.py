@@ -18,10 +18,10 @@ FOLDER, DATABASE, NUMBER = "CHAOS_FOLDER", "CHAOS_DATABASE", "CHAOS_NUMBER"
 PRELOADED = (
     "chaos.cluster.process",
     "chaos.cluster.agent",
-    "outlast.cli.server",
-    "outlast.cli.worker_process",
+    "outlast.cli.server.process",
+    "outlast.cli.server.worker_process",
     "outlast.engines.distributed",
-    "outlast.store.opening_postgres",
+    "outlast.store.postgres.opening",
     "sqlalchemy.dialects.postgresql.asyncpg",
 )
 

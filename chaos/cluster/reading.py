@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos.cluster.line import AWAY, Line
+from chaos.cluster.balancer import AWAY, Balancer
 from chaos.reading import Reader
 
 _RESTLESS = 0.4
@@ -36,9 +36,9 @@ class Readers:
     What they were told goes to a file in pieces, each when a reader stops following.
     """
 
-    def __init__(self, line: Line, chance: random.Random, path: Path) -> None:
+    def __init__(self, balancer: Balancer, chance: random.Random, path: Path) -> None:
         self._all: list[ClusterReader] = []
-        self._line = line
+        self._balancer = balancer
         self._chance = chance
         self._file = path.open("w")
         self._of_session: dict[str, list[ClusterReader]] = defaultdict(list)
@@ -90,7 +90,7 @@ class Readers:
         reader.lags.clear()
 
     async def _follow(self, reader: ClusterReader) -> None:
-        at = self._line.choose()
+        at = self._balancer.choose()
         while True:
             stay = self._chance.uniform(*_STAY_SECONDS) if reader.is_restless and self._may_move else None
             staying = asyncio.timeout(stay)
@@ -99,12 +99,12 @@ class Readers:
                     await self._read(reader, at)
             except AWAY as exc:
                 if not staying.expired():
-                    self._line.note(exc, at)
+                    self._balancer.note(exc, at)
                     await asyncio.sleep(_PAUSE_SECONDS)
-            at = self._line.choose(former=at)
+            at = self._balancer.choose(former=at)
 
     async def _read(self, reader: ClusterReader, at: int) -> None:
-        session = await self._line.ask_once(lambda at: self._line.session(reader.session_id, at), at=at)
+        session = await self._balancer.ask_once(lambda at: self._balancer.session(reader.session_id, at), at=at)
         connected_at = time.time()
         async with session.events(after=reader.position) as stream:
             async for event in stream:
@@ -125,7 +125,7 @@ class Readers:
                     following.cancel()
                     await asyncio.wait({following})
                     self._write(reader)
-                    self._line.forget(reader.session_id)
+                    self._balancer.forget(reader.session_id)
                 else:
                     seen[reader.name] = reader.position
             await asyncio.sleep(_TIDY_SECONDS)

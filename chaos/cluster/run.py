@@ -20,13 +20,13 @@ from typing import Any
 
 from chaos.client import Record
 from chaos.cluster.agent import make_runtime
-from chaos.cluster.crew import Crew, Member, now_us, prepare
+from chaos.cluster.balancer import Balancer
+from chaos.cluster.client_load import ClientLoad, LoadClient, Pace
 from chaos.cluster.faults import Injector, plan
 from chaos.cluster.judge import ALL_KINDS
-from chaos.cluster.line import Line
 from chaos.cluster.postgres import ClusterDatabase
 from chaos.cluster.reading import Readers
-from chaos.cluster.talker import Crowd, Pace, Talker
+from chaos.cluster.supervisor import Member, Supervisor, now_us, prepare
 from tests.support.postgres import Installation, postgres_version
 
 _WORKERS = 3
@@ -60,7 +60,7 @@ class Run:
         self._complaints: list[str] = []
         self._loaded_us = (0, 0)
         self._busy: list[float] = []
-        self._crowd: Crowd | None = None
+        self._client_load: ClientLoad | None = None
 
     async def play(self) -> int:
         print(f"cluster chaos: {self._faults} faults, seed {self._seed}", flush=True)
@@ -73,51 +73,51 @@ class Run:
             made = [await outlast.keys.make(f"owner {at}", "chaos") for at in range(_OWNERS)]
         members = [Member(f"worker {at}", None) for at in range(_WORKERS)]
         members += [Member(f"api {at}", _free_port()) for at in range(_APIS)]
-        crew = Crew(self._folder, self._database.url, members)
-        line = Line(
+        supervisor = Supervisor(self._folder, self._database.url, members)
+        balancer = Balancer(
             [each.port for each in members if each.port is not None], [token for _, token in made], self._chance("line")
         )
-        readers = Readers(line, self._chance("readers"), self._folder / "readers.jsonl")
+        readers = Readers(balancer, self._chance("readers"), self._folder / "readers.jsonl")
         try:
-            await crew.start()
-            await self._loaded(crew, line, readers)
+            await supervisor.start()
+            await self._loaded(supervisor, balancer, readers)
         finally:
             await readers.close()
-            await line.close()
-            self._complaints += await crew.close()
-            self._troubles = line.troubles
+            await balancer.close()
+            self._complaints += await supervisor.close()
+            self._troubles = balancer.troubles
         await self._database.copy(self._folder / "outlast.db")
         print(f"settled after {time.monotonic() - began:.0f} s; judging", flush=True)
         return self._report(await _judged(self._folder), time.monotonic() - began)
 
-    async def _loaded(self, crew: Crew, line: Line, readers: Readers) -> None:
-        await line.ready()
+    async def _loaded(self, supervisor: Supervisor, balancer: Balancer, readers: Readers) -> None:
+        await balancer.ready()
         await self._until(lambda: self._database.has_workers(_WORKERS))
         record, pace = Record(self._folder / "record.jsonl"), Pace(self._load.rate)
 
-        def talker(name: str) -> Talker:
-            return Talker(line, readers, record, pace, self._chance(f"talker {name}"), name)
+        def client(name: str) -> LoadClient:
+            return LoadClient(balancer, readers, record, pace, self._chance(f"client {name}"), name)
 
-        crowd = self._crowd = Crowd(talker, pace, most=self._load.clients)
-        injector = Injector(crew, self._database, talker("stalls"), self._chance("whom"), self._load.freeze)
+        client_load = self._client_load = ClientLoad(client, pace, most=self._load.clients)
+        injector = Injector(supervisor, self._database, client("stalls"), self._chance("whom"), self._load.freeze)
         begun_us = now_us()
         try:
-            crowd.start()
-            await self._break(injector, crowd)
+            client_load.start()
+            await self._break(injector, client_load)
             self._loaded_us = (begun_us, now_us())
-            await crowd.finish(_SETTLE)
+            await client_load.finish(_SETTLE)
             await self._settle(readers)
         finally:
             self._done = injector.done
-            await crowd.close()
+            await client_load.close()
             record.close()
 
-    async def _break(self, injector: Injector, crowd: Crowd) -> None:
+    async def _break(self, injector: Injector, client_load: ClientLoad) -> None:
         until = time.monotonic() + self._load.limit
         chance = self._chance("gaps")
         for number, kind in enumerate(plan(self._seed, self._faults)):
             await asyncio.sleep(self._load.gap * chance.uniform(0.5, 1.5))
-            crowd.check()
+            client_load.check()
             if time.monotonic() > until:
                 break
             await injector.inject(kind)
@@ -126,7 +126,7 @@ class Run:
                 print(f"{number + 1} faults", flush=True)
         await asyncio.sleep(self._load.gap)
         await injector.over()
-        crowd.check()
+        client_load.check()
 
     async def _settle(self, readers: Readers) -> None:
         """Work ends, connected readers catch up where they are, then the others, and some that come late."""
@@ -183,7 +183,7 @@ class Run:
             "load": {
                 "messages_per_second": self._load.rate,
                 "conversations_at_once": self._load.clients,
-                "held_up": 0 if self._crowd is None else self._crowd.held_up,
+                "held_up": 0 if self._client_load is None else self._client_load.held_up,
                 "freeze_seconds": self._load.freeze,
                 "gap_seconds": self._load.gap,
                 "cores": os.cpu_count(),

@@ -12,7 +12,7 @@ from types import FrameType
 from rich.console import Console
 
 from chaos.demo.play import Play
-from outlast.cli.play import Stage
+from outlast.cli.demo.narration import narrating
 from tests.support.postgres import installed_postgres
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,9 +57,12 @@ def main() -> int:
     for each in _SIGNALS:
         signal.signal(each, ending.note)
     try:
-        with tempfile.TemporaryDirectory(prefix="outlast-demo-") as folder, installed_postgres() as postgres:
-            stage = Stage(console, is_fast=given.fast)
-            play = Play(stage, postgres, Path(folder), is_fast=given.fast, is_brief=given.brief)
+        with (
+            tempfile.TemporaryDirectory(prefix="outlast-demo-") as folder,
+            installed_postgres() as postgres,
+            narrating(console, is_fast=given.fast) as narrator,
+        ):
+            play = Play(narrator, postgres, Path(folder), is_fast=given.fast, is_brief=given.brief)
             asyncio.run(ending.guard(play, is_staying=is_staying))
     except (asyncio.CancelledError, RuntimeError):
         # The second is what PostgreSQL's own commands make of a Ctrl-C, which reaches them too.

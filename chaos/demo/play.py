@@ -12,9 +12,9 @@ from typing import Any
 import asyncpg
 
 from chaos.demo import app
-from chaos.demo.reader import Reader, Scene
+from chaos.demo.reader import Reader, Transcript
 from chaos.fleet import Fleet, Member
-from outlast.cli.play import Stage
+from outlast.cli.demo.narration import Narrator
 from outlast.client import Client
 from tests.support.postgres import Installation, postgres_version
 
@@ -35,10 +35,10 @@ class Play:
     """One cluster and what becomes of it. Raises if what it claims is not so."""
 
     def __init__(
-        self, stage: Stage, postgres: Installation, folder: Path, *, is_fast: bool = False, is_brief: bool = False
+        self, narrator: Narrator, postgres: Installation, folder: Path, *, is_fast: bool = False, is_brief: bool = False
     ) -> None:
         """`is_brief`: the first act only, and nobody is replaced."""
-        self._stage = stage
+        self._narrator = narrator
         self._is_brief = is_brief
         self._postgres = postgres
         self._folder = folder
@@ -64,17 +64,17 @@ class Play:
                     each.cancel()
                 if self._starting:
                     await asyncio.wait(self._starting)
-                self._stage.line("", "Stopping: servers and workers get SIGTERM, then PostgreSQL.")
+                self._narrator.line("", "Stopping: servers and workers get SIGTERM, then PostgreSQL.")
 
     async def _open(self) -> None:
-        self._stage.title("A cluster on this machine")
-        self._stage.line("start", f"{postgres_version()}, from the wheel, in {self._postgres.folder}")
+        self._narrator.title("A cluster on this machine")
+        self._narrator.line("start", f"{postgres_version()}, from the wheel, in {self._postgres.folder}")
         connection = await self._connected("postgres")
         await connection.execute(f"CREATE DATABASE {NAME}")
         await connection.close()
         if not self._is_brief:
             await self._fleet.run("upgrade", "db", "upgrade", APP)
-            self._stage.line("start", "outlast db upgrade: the tables are there")
+            self._narrator.line("start", "outlast db upgrade: the tables are there")
         workers = WORKERS - 1 if self._is_brief else WORKERS
         servers = [self._new_server(f"server {at}") for at in range(1, SERVERS + 1)]
         await asyncio.gather(*servers, *(self._new_worker(f"worker {at}") for at in range(1, workers + 1)))
@@ -83,39 +83,39 @@ class Play:
     async def _new_server(self, name: str) -> None:
         server = await self._fleet.api(name, APP)
         self._servers.append(server)
-        self._stage.line("start", f"{server.name} (process {server.pid}): {server.url}, outlast serve --no-worker")
+        self._narrator.line("start", f"{server.name} (process {server.pid}): {server.url}, outlast serve --no-worker")
 
     async def _new_worker(self, name: str) -> None:
         worker = await self._fleet.worker(name, APP)
         self._workers.append(worker)
-        self._stage.line("start", f"{worker.name} (process {worker.pid}): outlast worker")
+        self._narrator.line("start", f"{worker.name} (process {worker.pid}): outlast worker")
 
     async def _walk(self) -> None:
         """A turn during which a worker, a server and the database fail; then a task whose worker is killed."""
-        self._stage.title("An agent at work, and what carries it is killed")
+        self._narrator.title("An agent at work, and what carries it is killed")
         async with Client(self._servers[0].url, self._servers[0].token) as client:
             session = await client.sessions.create()
-            self._stage.line("you", WALK)
+            self._narrator.line("you", WALK)
             await session.send(WALK)
-        scene, reader = Scene(self._stage), Reader(self._servers, session.id)
+        transcript, reader = Transcript(self._narrator), Reader(self._servers, session.id)
         async with aclosing(reader.events()) as events:
-            await self._first_turn(events, reader, scene)
+            await self._first_turn(events, reader, transcript)
             if not self._is_brief:
-                await self._second_turn(events, session.id, scene)
-        await self._prove(session.id, reader, scene)
+                await self._second_turn(events, session.id, transcript)
+        await self._prove(session.id, reader, transcript)
 
-    async def _first_turn(self, events: Any, reader: Reader, scene: Scene) -> None:
+    async def _first_turn(self, events: Any, reader: Reader, transcript: Transcript) -> None:
         faults: list[Callable[[str], Awaitable[str]]] = [self._kill_worker, self._kill_server, self._crash_database]
         done = stations = 0
         running = ""
         async for event in events:
-            scene.show(event)
+            transcript.add(event)
             if event.type in ("turn.started", "turn.resumed"):
                 running = event.data["worker_id"]
             stations += event.type == "call.ended"
-            if stations == done < len(faults) and scene.open_words >= app.PAUSE_AT:
-                scene.break_off()
-                self._stage.line("", await faults[done](running if done == 0 else reader.connections[-1]))
+            if stations == done < len(faults) and transcript.open_words >= app.PAUSE_AT:
+                transcript.cut_off()
+                self._narrator.line("", await faults[done](running if done == 0 else reader.connections[-1]))
                 app.gate_of(self._folder, str(done)).touch()
                 done += 1
             if event.type == "turn.completed":
@@ -137,7 +137,7 @@ class Play:
         return f"It streamed to you. The reader asks {other.url} for what comes after the last event it has."
 
     async def _crash_database(self, _: str) -> str:
-        self._stage.line("kill", "PostgreSQL crashes (pg_ctl -m immediate) and is started again")
+        self._narrator.line("✗", "PostgreSQL crashes (pg_ctl -m immediate) and is started again")
         await asyncio.to_thread(self._postgres.restart, "immediate")
         return "Every connection is gone. What runs waits at its next commit until the database is back."
 
@@ -145,22 +145,22 @@ class Play:
         [member] = [each for each in among if each.pid == pid]
         among.remove(member)
         await self._fleet.kill(member)
-        self._stage.line("kill", f"kill -9 {pid}: {member.name}")
+        self._narrator.line("✗", f"kill -9 {pid}: {member.name}")
         if not self._is_brief:
             starting = asyncio.ensure_future(start(f"new {member.name}"))
             self._starting.add(starting)
             starting.add_done_callback(self._starting.discard)
 
-    async def _second_turn(self, events: Any, session_id: str, scene: Scene) -> None:
+    async def _second_turn(self, events: Any, session_id: str, transcript: Transcript) -> None:
         """A call is parked, its worker is killed, another one runs it again, and its end wakes the conversation."""
-        self._stage.title("A tool that takes longer than a turn, and its worker is killed")
-        self._stage.line("you", HOW_MUCH)
+        self._narrator.title("A tool that takes longer than a turn, and its worker is killed")
+        self._narrator.line("you", HOW_MUCH)
         server = next(each for each in self._servers if each.is_running)
         async with Client(server.url, server.token) as client:
             await (await client.sessions.get(session_id)).send(HOW_MUCH)
         ends = 0
         async for event in events:
-            scene.show(event)
+            transcript.add(event)
             if event.type == "turn.failed":
                 raise Untrue(f"the turn failed: {event.data}")
             if event.type == "task.changed" and event.data["task"]["attempt"] == 2:
@@ -171,38 +171,37 @@ class Play:
                     return
                 query = "SELECT pid FROM workers JOIN tasks ON workers.id = tasks.worker_id WHERE session_id = $1"
                 await self._kill_and_replace(self._workers, await self._value(query, session_id), self._new_worker)
-                self._stage.line("", "It had the task. Nobody waits for the tool; the conversation is free meanwhile.")
+                self._narrator.line("", "It had the task. Nobody waits for the tool: the conversation is free.")
 
-    async def _prove(self, session_id: str, reader: Reader, scene: Scene) -> None:
-        self._stage.title("What is left")
+    async def _prove(self, session_id: str, reader: Reader, transcript: Transcript) -> None:
+        self._narrator.title("What is left")
         meant = "\n".join([*app.STORY, app.FAREWELL, *(() if self._is_brief else (app.PROMISE, app.CAME_TO))])
-        stored = Scene(Stage(self._stage.console, is_fast=True, is_live=False))
+        stored = Transcript()
         server = next(each for each in self._servers if each.is_running)
         async with Client(server.url, server.token) as client:
             log = [e async for e in (await client.sessions.get(session_id)).events(follow=False)]
-        with self._stage.console.capture():
-            for event in log:
-                stored.show(event)
-        if not scene.said == stored.said == meant:
-            raise Untrue(f"shown {scene.said!r}, stored {stored.said!r}")
+        for event in log:
+            stored.add(event)
+        if not transcript.said == stored.said == meant:
+            raise Untrue(f"shown {transcript.said!r}, stored {stored.said!r}")
         book = Counter((self._folder / "book.txt").read_text().splitlines())
         if book != Counter(f"level at {each}" for each in app.STATIONS):
             raise Untrue(f"the book says {book}")
-        read = f"You read {len(scene.said)} characters over {len(reader.connections)} servers"
-        self._stage.line("answer", f"{read}: exactly what the agent said, nothing missing and nothing twice.")
+        read = f"You read {len(transcript.said)} characters over {len(reader.connections)} servers"
+        self._narrator.line("answer", f"{read}: exactly what the agent said, nothing missing and nothing twice.")
         lines = f"book.txt has {sum(book.values())} lines, one for each station"
-        self._stage.line("ledger", f"{lines}: no tool that may not run twice did.")
+        self._narrator.line("ledger", f"{lines}: no tool that may not run twice did.")
         workers = "a worker" if self._is_brief else "two workers"
-        self._stage.line("", f"Killed: {workers}, a server, PostgreSQL. The log has {len(log)} events.")
+        self._narrator.line("", f"Killed: {workers}, a server, PostgreSQL. The log has {len(log)} events.")
 
     async def _stay(self) -> None:
-        self._stage.title("The cluster stays up until you press Ctrl-C")
+        self._narrator.title("The cluster stays up until you press Ctrl-C")
         if self._starting:
             await asyncio.wait(self._starting)
         for each in self._servers:
             # To be copied: in one line, whatever the width.
-            self._stage.console.print(f"{OUTLAST} ps --url {each.url} --token {each.token}", soft_wrap=True)
-        self._stage.line("", f"Its processes: {', '.join(str(e.pid) for e in self._fleet.members if e.is_running)}.")
+            self._narrator.copyable(f"{OUTLAST} ps --url {each.url} --token {each.token}")
+        self._narrator.line("", f"Its processes: {', '.join(str(e.pid) for e in self._fleet.members if e.is_running)}.")
         await asyncio.Event().wait()
 
     async def _value(self, query: str, *values: Any) -> Any:

@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import ExitStack
 from typing import Any
 
 from chaos.fleet import Member
-from outlast.cli import words
-from outlast.cli.play import Speech, Stage
+from outlast.cli.demo.narration import Narrator
+from outlast.cli.terminal import words
 from outlast.client import Client
 from outlast.errors import ServerFault, StoreUnavailable, Unreachable
 from outlast.events.event import Event
@@ -45,23 +44,22 @@ class Reader:
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
-class Scene:
-    """Shows events as they come and keeps what was said: part by part, without what the log takes back."""
+class Transcript:
+    """What was said, part by part, without what the log takes back. With a narrator it is shown as it comes."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, narrator: Narrator | None = None) -> None:
         self.parts: dict[tuple[str | None, str], str] = {}
         self.open_words = 0
         """How many characters of the sentence that is being said are known."""
-        self._stage = stage
-        self._open = ExitStack()
-        self._speech: Speech | None = None
-        self._part: tuple[str | None, str] | None = None
+        self._narrator = narrator
+        self._is_cut = False
+        """Whether the sentence was cut off for the audience."""
 
     @property
     def said(self) -> str:
         return "\n".join(self.parts.values())
 
-    def show(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         data = event.data
         match event.type:
             case "turn.resumed":
@@ -78,37 +76,37 @@ class Scene:
             case "task.ended":
                 self._line("task", f"{data['task']['title']} has {data['task']['state']}, and wakes the conversation")
             case "part.started" if data["kind"] == "text":
-                self._part = (event.turn_id, data["part"])
-                self.parts[self._part], self.open_words = "", 0
+                self.parts[event.turn_id, data["part"]], self.open_words, self._is_cut = "", 0, False
             case "part.delta" if (event.turn_id, data["part"]) in self.parts:
                 self._say((event.turn_id, data["part"]), data)
             case "part.ended":
                 self.open_words = 0
-                self.close()
+                self._end_saying()
             case _:
                 return
 
-    def break_off(self) -> None:
+    def cut_off(self) -> None:
         """The words that are open end here for the audience; the rest may come later."""
-        if self._speech is not None:
-            self._speech.add(" ...")
-        self.close()
-
-    def close(self) -> None:
-        self._speech = None
-        self._open.close()
+        self._show(" ...")
+        self._is_cut = True
+        self._end_saying()
 
     def _say(self, part: tuple[str | None, str], data: dict[str, Any]) -> None:
         if data["offset"] != len(self.parts[part]):
             raise AssertionError(f"a gap or a repeat: {len(self.parts[part])} characters known, told {data['offset']}")
-        if self._speech is None:
-            self._speech = self._open.enter_context(self._stage.speech("agent"))
-            if self.parts[part]:
-                self._speech.add("... ")
         self.parts[part] += data["text"]
         self.open_words = len(self.parts[part])
-        self._speech.add(data["text"])
+        self._show(f"... {data['text']}" if self._is_cut else data["text"])
+        self._is_cut = False
 
-    def _line(self, speaker: str, words: str) -> None:
-        self.close()
-        self._stage.line(speaker, words)
+    def _show(self, words: str) -> None:
+        if self._narrator is not None:
+            self._narrator.screen.say(words)
+
+    def _end_saying(self) -> None:
+        if self._narrator is not None:
+            self._narrator.screen.end_saying()
+
+    def _line(self, label: str, words: str) -> None:
+        if self._narrator is not None:
+            self._narrator.line(label, words)

@@ -14,7 +14,7 @@ from chaos.deploy.names import AGENT, DATABASE, FOLDER, GATE, KEPT, RENAMED, VER
 from chaos.ledger import Ledger
 from chaos.plan import Moment
 from chaos.script import Effects, Script, make_agent
-from chaos.worker import Room, settings
+from chaos.worker import Caps, settings
 from outlast import Outlast, hints
 from outlast.testing import ScriptedModel, Step
 from outlast.testing.step import Call
@@ -69,7 +69,7 @@ def make(folder: Path, database: str, *, version: str, agent: str) -> Outlast[ob
         renamed(found) if version == "new" else found,
         database=database,
         name=agent,
-        settings=settings(Room()).model_copy(update=changes),
+        settings=settings(Caps()).model_copy(update=changes),
     )
 
 

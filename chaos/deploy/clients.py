@@ -96,7 +96,7 @@ class Readers:
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
-class Talker:
+class LoadClient:
     """Holds one conversation after another, and writes down what it was promised."""
 
     def __init__(

@@ -15,7 +15,7 @@ from chaos import evidence
 from chaos.deploy.names import KEPT, REMOVED, RENAMED
 from chaos.evidence import Evidence, SessionRows
 from chaos.judge import KINDS, Fault, judge, seen
-from chaos.tellings import UNKNOWN
+from chaos.task_ends import UNKNOWN
 
 ALL_KINDS = (*KINDS, "untrue_waits", "exits")
 NOT_THERE = "is not there"

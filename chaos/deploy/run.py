@@ -22,7 +22,7 @@ from chaos import ledger
 from chaos.client import Record
 from chaos.cluster.postgres import ClusterDatabase
 from chaos.deploy import names
-from chaos.deploy.clients import Balancer, Readers, Talker
+from chaos.deploy.clients import Balancer, LoadClient, Readers
 from chaos.deploy.judge import ALL_KINDS
 from chaos.deploy.version import REVISION, next_release
 from chaos.fleet import ROOT, Fleet, Member, NotReady
@@ -136,10 +136,10 @@ class Run:
         stack.push_async_callback(readers.close)
         record = Record(self._folder / "record.jsonl")
         stack.callback(record.close)
-        talkers = self._talk(stack, talks, readers, record)
+        clients = self._talk(stack, talks, readers, record)
         await asyncio.sleep(self._load.seconds)
-        kept = Talker(talks, readers, record, self._chance("kept"), "kept", pause=0)
-        gone = Talker(seas, readers, record, self._chance("gone"), "gone", pause=0)
+        kept = LoadClient(talks, readers, record, self._chance("kept"), "kept", pause=0)
+        gone = LoadClient(seas, readers, record, self._chance("gone"), "gone", pause=0)
         waiting: list[str] = []
         for _ in range(self._load.witnesses):
             for plan in ("guard", "patrol"):
@@ -155,11 +155,11 @@ class Run:
         for each in leaving:
             await self._send_away(old if each in old.members else removed, each)
         self._say(f"the old version is gone; {names.REMOVED} has no worker any more")
-        late = Talker(talks, readers, record, self._chance("late"), "late", pause=0)
+        late = LoadClient(talks, readers, record, self._chance("late"), "late", pause=0)
         for session_id in waiting[:2]:
             await late.say(session_id, ["look"])
         await asyncio.sleep(self._load.seconds)
-        await self._over(talkers)
+        await self._over(clients)
         await self._until(self._kept_is_settled)
         await self._note_waits(reads.clients[1])
         self._say(f"everything else has ended; {names.REMOVED} comes back")
@@ -170,17 +170,17 @@ class Run:
         readers.write(self._folder / "readers.jsonl")
         self._troubles = talks.troubles + reads.troubles
 
-    def _talk(self, stack: AsyncExitStack, talks: Balancer, readers: Readers, record: Record) -> list[Talker]:
-        talkers = [
-            Talker(talks, readers, record, self._chance(f"talker {at}"), str(at), pause=self._load.pause)
+    def _talk(self, stack: AsyncExitStack, talks: Balancer, readers: Readers, record: Record) -> list[LoadClient]:
+        clients = [
+            LoadClient(talks, readers, record, self._chance(f"client {at}"), str(at), pause=self._load.pause)
             for at in range(self._load.clients)
         ]
-        self._talking = [asyncio.create_task(each.run(), name=f"talker {at}") for at, each in enumerate(talkers)]
+        self._talking = [asyncio.create_task(each.run(), name=f"client {at}") for at, each in enumerate(clients)]
         stack.push_async_callback(self._hush)
-        return talkers
+        return clients
 
-    async def _over(self, talkers: list[Talker]) -> None:
-        for each in talkers:
+    async def _over(self, clients: list[LoadClient]) -> None:
+        for each in clients:
             each.is_over = True
         await asyncio.wait(self._talking, timeout=_PATIENCE)
         for each in self._talking:

@@ -11,21 +11,21 @@ TOLD_ONCE = (
         "the end of a task wakes its session in a second commit",
         (
             Edit(
-                "src/outlast/tasks/service.py",
-                "        _wake(unit, ended, limits, content)\n    return moved\n",
-                "        if error is not None:\n            _wake(unit, ended, limits, content)\n    return moved\n\n\n"
-                "def wake_late(unit: Unit, task_id: TaskId, limits: Limits) -> None:\n"
+                "src/outlast/transitions/task_moves.py",
+                "        _wake(unit, ended, content)\n    return moved\n",
+                "        if error is not None:\n            _wake(unit, ended, content)\n    return moved\n\n\n"
+                "def wake_late(unit: Unit, task_id: TaskId) -> None:\n"
                 "    task = _locked(unit, task_id)\n"
                 "    if task is not None and task.is_over and task.error is None:\n"
-                "        _wake(unit, task, limits, ())\n",
+                "        _wake(unit, task, ())\n",
             ),
             Edit(
-                "src/outlast/tasks/parked.py",
-                '        await self._persist(lambda: self._database.transaction(settle, name="settle"))\n'
+                "src/outlast/runs/parked.py",
+                '        await self._persist(lambda: self._database.transaction(end, name="settle"))\n'
                 "\n    async def _persist",
-                '        await self._persist(lambda: self._database.transaction(settle, name="settle"))\n'
+                '        await self._persist(lambda: self._database.transaction(end, name="settle"))\n'
                 "        await self._database.transaction(\n"
-                '            lambda unit: service.wake_late(unit, task_id, self._limits), name="late"\n'
+                '            lambda unit: task_moves.wake_late(unit, task_id), name="late"\n'
                 "        )\n\n    async def _persist",
             ),
         ),
@@ -36,9 +36,9 @@ TOLD_ONCE = (
         "the end that reconciling gives a task wakes nobody",
         (
             Edit(
-                "src/outlast/tasks/service.py",
-                "        _wake(unit, ended, limits, content)\n    return moved\n",
-                "        if error != INTERRUPTED:\n            _wake(unit, ended, limits, content)\n    return moved\n",
+                "src/outlast/transitions/task_moves.py",
+                "        _wake(unit, ended, content)\n    return moved\n",
+                "        if error != INTERRUPTED:\n            _wake(unit, ended, content)\n    return moved\n",
             ),
         ),
         Test(f"{_CRASHES}::test_work_that_may_not_repeat_is_told_as_interrupted"),
@@ -46,7 +46,7 @@ TOLD_ONCE = (
     Mutant(
         "P3",
         "what check_background told is told by a wake as well",
-        (Edit("src/outlast/sessions/call_log.py", "        if told and", "        if False and"),),
+        (Edit("src/outlast/runs/turns/call_log.py", "        if told and", "        if False and"),),
         Test(f"{_RACES}::test_what_check_background_told_is_not_told_by_a_wake"),
     ),
     Mutant(
@@ -54,7 +54,7 @@ TOLD_ONCE = (
         "a wake is withdrawn in a second commit, after the answer that tells its news",
         (
             Edit(
-                "src/outlast/sessions/call_log.py",
+                "src/outlast/runs/turns/call_log.py",
                 "            self.log.also(lambda unit: inputs.withdraw_wakes(unit, session_id, told))\n",
                 "            await self.log.flush()\n"
                 "            take = lambda unit: inputs.withdraw_wakes(unit, session_id, told)\n"
@@ -68,7 +68,7 @@ TOLD_ONCE = (
         "a call that was in flight is told as one that did not run",
         (
             Edit(
-                "src/outlast/tools/outcomes.py",
+                "src/outlast/calls/outcomes.py",
                 "It may or may not have taken effect, and it was not run",
                 "It may be repeated: it has not taken effect, and it was not run",
             ),
@@ -80,7 +80,7 @@ TOLD_ONCE = (
         "a call that was parked right before a crash is never told as ended",
         (
             Edit(
-                "src/outlast/sessions/load.py",
+                "src/outlast/runs/turns/load.py",
                 "    await run.call_log.tell_parked(book)\n",
                 "",
             ),
@@ -95,7 +95,7 @@ OWNED = (
         "a task that may not be repeated is run again after a crash",
         (
             Edit(
-                "src/outlast/tasks/service.py",
+                "src/outlast/transitions/task_moves.py",
                 "    elif task.cancel_requested_at is not None or not task.may_run_again:\n",
                 "    elif task.cancel_requested_at is not None:\n",
             ),
@@ -107,7 +107,7 @@ OWNED = (
         "an attempt that was superseded may end its task",
         (
             Edit(
-                "src/outlast/tasks/service.py",
+                "src/outlast/transitions/task_moves.py",
                 "    if not task.is_run_by(attempt):\n        late =",
                 "    if task.is_over:\n        late =",
             ),
@@ -119,7 +119,7 @@ OWNED = (
         "a cancel does not reach the code that runs",
         (
             Edit(
-                "src/outlast/tasks/parked.py",
+                "src/outlast/runs/parked.py",
                 "not task.is_run_by(owned.attempt) or task.cancel_requested_at is not None:",
                 "not task.is_run_by(owned.attempt):",
             ),
@@ -131,7 +131,7 @@ OWNED = (
         "a turn that was asked to stop may still park",
         (
             Edit(
-                "src/outlast/sessions/turn_calls.py",
+                "src/outlast/runs/turns/turn_calls.py",
                 "            if row is None or row.stop_requested_at is not None:\n",
                 "            if row is None:\n",
             ),
@@ -143,8 +143,8 @@ OWNED = (
         "the cap on open tasks is ignored",
         (
             Edit(
-                "src/outlast/sessions/turn_calls.py",
-                "            if tasks.open_count(unit.connection, fence.session_id) >= self._shop.max_open_tasks:\n",
+                "src/outlast/runs/turns/turn_calls.py",
+                "            if tasks.open_count(unit.connection, fence.session_id) >= self._parts.max_open_tasks:\n",
                 "            if False:\n",
             ),
         ),

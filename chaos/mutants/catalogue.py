@@ -8,7 +8,13 @@ ACCEPTED_MEANS_KEPT = (
     Mutant(
         "P1",
         "a turn that its living worker does not run is left there",
-        (Edit("src/outlast/engines/sweep.py", "        await self._give_back_unrun()\n", ""),),
+        (
+            Edit(
+                "src/outlast/duties/unrun_turns.py",
+                "        for fence in unrun & self._seen:\n",
+                "        for fence in frozenset[Fence]():\n",
+            ),
+        ),
         Test("tests/integration/test_jobs.py::test_a_turn_is_found_whose_attempt_broke_down_here"),
     ),
     Mutant(
@@ -16,10 +22,10 @@ ACCEPTED_MEANS_KEPT = (
         "an answer is given before the commit",
         (
             Edit(
-                "src/outlast/store/sqlite.py",
-                "            job.error = self._farewell.tell(translate(exc))\n\n    def _watch",
-                "            job.error = self._farewell.tell(translate(exc))\n"
-                "        job.loop.call_soon_threadsafe(job.settle, self._outbox)\n\n    def _watch",
+                "src/outlast/store/sqlite/database.py",
+                "            job.error = self._shutdown_deadline.tell(translate(exc))\n\n    def _watch",
+                "            job.error = self._shutdown_deadline.tell(translate(exc))\n"
+                "        job.loop.call_soon_threadsafe(job.resolve, self._outbox)\n\n    def _watch",
             ),
         ),
         Test("tests/contracts/test_transactions.py::test_a_commit_that_fails_is_not_acknowledged"),
@@ -29,7 +35,7 @@ ACCEPTED_MEANS_KEPT = (
         "inputs are marked delivered in a commit of their own, before the request",
         (
             Edit(
-                "src/outlast/sessions/loop.py",
+                "src/outlast/runs/turns/loop.py",
                 "        def deliver(unit: Unit) -> list[Input] | None:\n"
                 "            if self.log.stop_reason is not None:\n"
                 "                return None\n"
@@ -51,7 +57,7 @@ ACCEPTED_MEANS_KEPT = (
         "two changes of one row go into one statement, of which only one is made",
         (
             Edit(
-                "src/outlast/store/batch.py",
+                "src/outlast/store/sql/batch.py",
                 "return not self.touches(write.table) or (write.is_insert and self._only_inserts[write.table])",
                 "return True",
             ),
@@ -63,7 +69,7 @@ ACCEPTED_MEANS_KEPT = (
         "a lost commit is taken for another transaction that was given its number after a crash",
         (
             Edit(
-                "src/outlast/store/postgres.py",
+                "src/outlast/store/postgres/database.py",
                 'found == "committed" and unit.stands(connection)',
                 'found == "committed"',
             ),
@@ -78,7 +84,7 @@ FINISHED_MEANS_NEVER_REDONE = (
         "tools run before the response that asked for them is committed",
         (
             Edit(
-                "src/outlast/sessions/loop.py",
+                "src/outlast/runs/turns/loop.py",
                 "        calls = history.calls_of(response)\n",
                 "        calls: list[ToolCallPart] = []\n",
             ),
@@ -122,14 +128,14 @@ FINISHED_MEANS_NEVER_REDONE = (
                 "        if",
             ),
         ),
-        Chaos("request", finds="repeated", kills=10),
+        Test("tests/integration/test_resumed_calls.py::test_a_call_that_ended_is_not_run_again_beside_one_in_flight"),
     ),
     Mutant(
         "P2",
         "a resumed turn stores its response once more",
         (
             Edit(
-                "src/outlast/sessions/loop.py",
+                "src/outlast/runs/turns/loop.py",
                 "is_replay = committed is not None or bool(history.open_calls(given))",
                 "is_replay = committed is not None",
             ),
@@ -151,7 +157,7 @@ EVERY_END_IS_TOLD_ONCE = (
                 "        if self.committed.rows:\n            self.write",
             ),
             Edit(
-                "src/outlast/store/sqlite.py",
+                "src/outlast/store/sqlite/database.py",
                 '        self._watch(batch, "after")\n',
                 '        self._watch(batch, "after")\n'
                 "        for job in batch:\n"
@@ -161,7 +167,7 @@ EVERY_END_IS_TOLD_ONCE = (
                 "                    _INSERT_EVENTS.run(connection, job.unit.late)\n",
             ),
             Edit(
-                "src/outlast/store/sqlite.py",
+                "src/outlast/store/sqlite/database.py",
                 "from outlast.store.unit import Unit\n",
                 "from outlast.store.unit import Unit, _INSERT_EVENTS\n",
             ),
@@ -173,12 +179,12 @@ EVERY_END_IS_TOLD_ONCE = (
         "inputs and wakes are marked delivered in a second commit, after the request",
         (
             Edit(
-                "src/outlast/sessions/delivery.py",
+                "src/outlast/runs/turns/delivery.py",
                 "        turn.deliver(unit, fence, [each], position)\n",
                 "        continue\n",
             ),
             Edit(
-                "src/outlast/sessions/loop.py",
+                "src/outlast/runs/turns/loop.py",
                 "        if due is None:\n            return False\n",
                 "        if due is None:\n            return False\n"
                 "        for each in due:\n"
@@ -217,7 +223,7 @@ NO_READER_HANGS_AND_NONE_MISSES = (
         "the lost beginning of a response stays in the log",
         (
             Edit(
-                "src/outlast/sessions/turn.py",
+                "src/outlast/transitions/turn.py",
                 '        data["dropped"] = events.drop_parts(unit, session.id, row.id, after=after)\n',
                 '        data["dropped"] = []\n',
             ),
@@ -227,7 +233,7 @@ NO_READER_HANGS_AND_NONE_MISSES = (
     Mutant(
         "P4",
         "a word that arrived as the turn was stopped stands in history and is told to nobody",
-        (Edit("src/outlast/sessions/settle.py", "streaming.told_of(partial.parts)", "partial.parts"),),
+        (Edit("src/outlast/runs/turns/open_calls.py", "streaming.told_of(partial.parts)", "partial.parts"),),
         Test("tests/integration/test_stop_races.py::test_log_and_history_agree_when_stop_meets_a_word_on_its_way"),
     ),
 )
@@ -238,7 +244,7 @@ ONE_RUNNER = (
         "a turn that another commit claims while it is asked for is run by nobody",
         (
             Edit(
-                "src/outlast/engines/engine.py",
+                "src/outlast/runs/worker.py",
                 "        return claimed or self._claimed.pop(turn_id, None)\n",
                 "        return claimed or (None if is_free else self._claimed.pop(turn_id, None))\n",
             ),
@@ -253,7 +259,7 @@ ONE_RUNNER = (
         "a superseded attempt goes on writing",
         (
             Edit(
-                "src/outlast/sessions/turn_log.py",
+                "src/outlast/runs/turns/turn_log.py",
                 "            if hold is None:\n",
                 "            hold = hold or turns.Hold(None)\n            if not is_there:\n",
             ),
@@ -284,7 +290,7 @@ STOPPING_STOPS = (
     Mutant(
         "P6",
         "what pydantic-ai forgets of a cancelled run goes on",
-        (Edit("src/outlast/sessions/loop.py", "            await self.hook.end_tasks()\n", ""),),
+        (Edit("src/outlast/runs/turns/loop.py", "            await self.hook.end_tasks()\n", ""),),
         Test("tests/integration/test_stop_races.py::test_nothing_goes_on_of_a_turn_that_is_cut_off_in_whatever_moment"),
     ),
     Mutant(
@@ -292,7 +298,7 @@ STOPPING_STOPS = (
         "a running turn does not hear that it must stop",
         (
             Edit(
-                "src/outlast/sessions/attempt.py",
+                "src/outlast/runs/turns/attempt.py",
                 "            elif row.stop_requested_at is not None:\n",
                 "            elif False:\n",
             ),
@@ -302,7 +308,7 @@ STOPPING_STOPS = (
     Mutant(
         "P6",
         "a stop leaves the session open for what waits",
-        (Edit("src/outlast/sessions/turn.py", '\n    hold(unit, session, "stopped")\n', "\n"),),
+        (Edit("src/outlast/transitions/turn.py", '\n    hold(unit, session, "stopped")\n', "\n"),),
         Test("tests/fundamentals/test_stop.py::test_stop_holds_what_waits_until_the_owner_resumes"),
     ),
     Mutant(
@@ -311,7 +317,7 @@ STOPPING_STOPS = (
         (
             Edit(
                 "src/outlast/calls/hook.py",
-                "                self.ends.failed[running.call_id] = str(error)\n",
+                "                self.ends.failed[running.call_id] = clean.words_of(error, most=None)\n",
                 "                pass\n",
             ),
         ),
@@ -322,9 +328,9 @@ STOPPING_STOPS = (
         "a stop between claim and attempt is noticed late",
         (
             Edit(
-                "src/outlast/engines/engine.py",
-                "        attempt.look()\n        return attempt\n",
-                "        return attempt\n",
+                "src/outlast/runs/worker.py",
+                "            attempt.look()\n        return attempt\n",
+                "            pass\n        return attempt\n",
             ),
         ),
         Test("tests/integration/test_stop_races.py::test_a_stop_right_after_the_claim_is_noticed_at_once"),
@@ -346,7 +352,7 @@ STOPPING_STOPS = (
         "an interrupting message is told to the turn that it stops",
         (
             Edit(
-                "src/outlast/sessions/turn_log.py",
+                "src/outlast/runs/turns/turn_log.py",
                 "            self.stop_reason = hold.stop_reason\n",
                 "",
             ),
@@ -367,7 +373,7 @@ NOT_YOURS_IS_NOT_THERE = (
         "whoever knows the id of a session may read it",
         (
             Edit(
-                "src/outlast/store/sessions.py",
+                "src/outlast/store/repositories/sessions.py",
                 '        sessions.c.id == sa.bindparam("id"),\n        sessions.c.owner_id == sa.bindparam("owner"),\n',
                 '        sessions.c.id == sa.bindparam("id"),\n',
             ),
@@ -388,7 +394,7 @@ NOBODY_IS_HARMED = (
         "a failing listener takes the answer with it",
         (
             Edit(
-                "src/outlast/store/sqlite.py",
+                "src/outlast/store/sqlite/database.py",
                 "hand_on(outbox, self.unit.committed)",
                 "outbox.deliver(self.unit.committed)",
             ),

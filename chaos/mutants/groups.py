@@ -3,7 +3,7 @@
 from chaos.mutants.mutant import Edit, Mutant, Test
 
 _GROUPS = "tests/contracts/test_task_groups.py"
-_TOGETHER = "tests/contracts/test_together.py"
+_TOGETHER = "tests/contracts/test_group_commit.py"
 _RACES = "tests/fundamentals/test_accepted_task_races.py"
 _ACCEPTED = "tests/fundamentals/test_accepted_tasks.py"
 
@@ -13,8 +13,8 @@ GROUPED = (
         "a task that was claimed by a process that leaves is kept, though it never began",
         (
             Edit(
-                "src/outlast/engines/task_runs.py",
-                "            if self._is_leaving:\n                return await shop.calls.parked.give_back(task)\n",
+                "src/outlast/runs/task_runs.py",
+                "            if self._is_leaving:\n                return await parts.calls.parked.give_back(task)\n",
                 "            if self._is_leaving:\n                return\n",
             ),
         ),
@@ -25,7 +25,7 @@ GROUPED = (
         "a task that ends twice in one group is told twice",
         (
             Edit(
-                "src/outlast/tasks/groups.py",
+                "src/outlast/transitions/many_tasks.py",
                 "        if task is None or task.id in ended or not",
                 "        if task is None or not",
             ),
@@ -37,7 +37,7 @@ GROUPED = (
         "an end in a group wakes nobody",
         (
             Edit(
-                "src/outlast/tasks/groups.py",
+                "src/outlast/transitions/many_tasks.py",
                 "not task.is_run_by(each.attempt) or task.wake is not WakePolicy.SILENT:",
                 "not task.is_run_by(each.attempt):",
             ),
@@ -49,7 +49,7 @@ GROUPED = (
         "a task that is asked for twice in one group is claimed twice",
         (
             Edit(
-                "src/outlast/tasks/groups.py",
+                "src/outlast/transitions/many_tasks.py",
                 "        task = claimed.pop(task_id, None)",
                 "        task = claimed.get(task_id)",
             ),
@@ -61,7 +61,7 @@ GROUPED = (
         "a cancel that comes between the claim and the call is not heard",
         (
             Edit(
-                "src/outlast/tasks/parked.py",
+                "src/outlast/runs/parked.py",
                 "        return self._times > 1\n",
                 "        return False\n",
             ),
@@ -73,7 +73,7 @@ GROUPED = (
         "one that fails takes the others of its group with it",
         (
             Edit(
-                "src/outlast/store/together.py",
+                "src/outlast/store/group_commit.py",
                 "            if is_alone or isinstance(exc, StoreUnavailable):\n",
                 "            if some:\n",
             ),

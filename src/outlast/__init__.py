@@ -4,19 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from outlast.agents.host import TurnContext
     from outlast.calls.call import artifact, idempotency_key, output, progress, secret
     from outlast.client.client import Client
     from outlast.errors import OutlastError
     from outlast.events.event import Event
     from outlast.events.outcome import Outcome
+    from outlast.handles.session import Session
+    from outlast.handles.turn import Sent, Turn
     from outlast.runtime import Outlast
-    from outlast.sessions.host import TurnContext
-    from outlast.sessions.session import Session
-    from outlast.sessions.settlement import Verdict
-    from outlast.sessions.turn_handle import Sent, Turn
     from outlast.settings import Settings
-    from outlast.store.tasks import Task
-    from outlast.tools.hints import hints
+    from outlast.store.repositories.tasks import Task
+    from outlast.tool_hints import hints
+    from outlast.transitions.verdicts import Verdict
     from outlast.wire.attachment import Attachment, Context
 
 __version__ = "0.1.0"
@@ -52,15 +52,15 @@ _HOMES = {
     "Outcome": "events.outcome",
     "Outlast": "runtime",
     "OutlastError": "errors",
-    "Sent": "sessions.turn_handle",
-    "Session": "sessions.session",
+    "Sent": "handles.turn",
+    "Session": "handles.session",
     "Settings": "settings",
-    "Task": "store.tasks",
-    "Turn": "sessions.turn_handle",
-    "TurnContext": "sessions.host",
-    "Verdict": "sessions.settlement",
+    "Task": "store.repositories.tasks",
+    "Turn": "handles.turn",
+    "TurnContext": "agents.host",
+    "Verdict": "transitions.verdicts",
     "artifact": "calls.call",
-    "hints": "tools.hints",
+    "hints": "tool_hints",
     "idempotency_key": "calls.call",
     "output": "calls.call",
     "progress": "calls.call",

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -12,48 +13,52 @@ from pydantic_ai import Agent, ToolDefinition
 from pydantic_ai.models import Model
 
 from outlast import extras, ids
+from outlast.agents.host import AgentHost, DepsFactory
+from outlast.agents.surroundings import Overrides, check_needs_no_deps, surrounding_context
 from outlast.calls.call import CallThreads
 from outlast.calls.channel import ChannelHome
-from outlast.calls.control import INSTRUCTIONS, control_toolset
-from outlast.calls.foreign import ForeignTasks
+from outlast.calls.control.background import BackgroundControl
+from outlast.calls.control.toolset import INSTRUCTIONS, control_toolset
 from outlast.calls.hook import CallPolicy
-from outlast.calls.kept_secrets import KeptSecrets
 from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
-from outlast.engines import pause
+from outlast.containment import ForeignTasks
+from outlast.duties import duty
+from outlast.duties.deletions import Deletions
+from outlast.duties.duty import Duty
+from outlast.duties.standing import standing
 from outlast.engines.embedded import EmbeddedEngine, FileLock
-from outlast.engines.engine import Places, Worker
+from outlast.engines.kept_secrets import KeptSecrets
 from outlast.engines.outbox import EngineOutbox, Listener
 from outlast.errors import InvalidInput, NotFound, NotStarted, NoWorkers
 from outlast.events.signals import LocalSignals
+from outlast.handles import usage
+from outlast.handles.feed import OwnerStream
+from outlast.handles.keys import Keys
+from outlast.handles.log_reader import LogPages
+from outlast.handles.services import Services
+from outlast.handles.sessions import Sessions
+from outlast.handles.tasks import Tasks
+from outlast.handles.usage import UsageReport
 from outlast.ids import OwnerId, SessionId
+from outlast.limits import Limits
 from outlast.observe import logs
-from outlast.owners import spending
-from outlast.owners.feed import OwnerStream
-from outlast.owners.keys import Keys
-from outlast.owners.spending import UsageReport
-from outlast.sessions.delete import Deletions
-from outlast.sessions.directory import Sessions
-from outlast.sessions.host import AgentHost, DepsFactory
-from outlast.sessions.inbox import Limits
-from outlast.sessions.log_reader import LogPages
-from outlast.sessions.policy import LoopPolicy
-from outlast.sessions.services import Services
-from outlast.sessions.surroundings import Overrides, check_needs_no_deps, surrounding_context
-from outlast.sessions.turn import TurnLimits
-from outlast.sessions.turn_calls import CallShop
-from outlast.sessions.workshop import Workshop
+from outlast.runs.call_parts import CallParts
+from outlast.runs.parked import ParkedCalls
+from outlast.runs.policy import LoopPolicy
+from outlast.runs.worker import Places, Worker
+from outlast.runs.worker_parts import WorkerParts
 from outlast.settings import Settings, from_environment
-from outlast.store import agents, opening, pauses
-from outlast.store import sessions as session_rows
+from outlast.store import urls
 from outlast.store.database import Database
-from outlast.store.files import FileStore
-from outlast.store.open_work import OpenWork, open_work
-from outlast.store.pauses import Pause
-from outlast.tasks.desk import BackgroundDesk
-from outlast.tasks.handle import Tasks
-from outlast.tasks.parked import ParkedCalls
-from outlast.tools.secrets import Secrets
+from outlast.store.files.file_store import FileStore
+from outlast.store.repositories import agents, pauses
+from outlast.store.repositories import sessions as session_rows
+from outlast.store.repositories.open_work import OpenWork, open_work
+from outlast.store.repositories.pauses import Pause
+from outlast.store.sqlite import opening
+from outlast.transitions import pause
+from outlast.values.secrets import Secrets
 
 if TYPE_CHECKING:
     from outlast.engines.distributed import AcceptingEngine
@@ -93,11 +98,11 @@ class Outlast(Generic[DepsT, OutputT]):
         self._deps = deps
         self._models = dict(models or {})
         self._instructions = instructions
-        self._url = opening.parse(str(database))
+        self._url = urls.parse(str(database))
         if not self.is_embedded:
             extras.need("postgres", "A database on PostgreSQL")
         direct = self.settings.direct_database
-        self._direct = None if direct is None else opening.parse(direct)
+        self._direct = None if direct is None else urls.parse(direct)
         self._clock = clock or SystemClock()
         self._stack: AsyncExitStack | None = None
         self._services: Services | None = None
@@ -130,7 +135,7 @@ class Outlast(Generic[DepsT, OutputT]):
     def tasks_of(self, owner_id: str, *, with_money: bool = True) -> Tasks:
         """The background tasks of an owner. `with_money=False`: without what anything cost."""
         services = replace(self._open(), is_money_shown=with_money)
-        return Tasks(services.database, services.signals, services.limits, OwnerId(owner_id), services.shown)
+        return Tasks(services.database, services.signals, OwnerId(owner_id), services.shown)
 
     def events_of(
         self,
@@ -158,7 +163,7 @@ class Outlast(Generic[DepsT, OutputT]):
 
     async def usage_of(self, owner_id: str) -> UsageReport:
         """What an owner has used today and this week, and how much of its daily limit that is."""
-        return await spending.report(
+        return await usage.report(
             self._open().database, OwnerId(owner_id), now=self._clock.now(), limit=self.settings.daily_cost_limit
         )
 
@@ -217,7 +222,7 @@ class Outlast(Generic[DepsT, OutputT]):
     @property
     def path(self) -> Path:
         """The file of an embedded database, or the name under which a server of this one leaves its files."""
-        return opening.sqlite_path(self._url)
+        return urls.sqlite_path(self._url)
 
     @property
     def is_embedded(self) -> bool:
@@ -260,10 +265,11 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.enter_context(ForeignTasks())
         outbox = EngineOutbox(signals)
         outbox.listeners = self._listeners
+        database.limits = self._limits()
         database.attach(outbox)
-        workshop = await self._workshop(stack, database, files, outbox.signals)
+        parts = await self._worker_parts(stack, database, files, outbox.signals)
         deletions = Deletions(database, files)
-        engine = outbox.engine = self._engine(Worker(workshop), outbox, deletions)
+        engine = outbox.engine = self._engine(Worker(parts), outbox, deletions)
         self._services = Services(
             database,
             files,
@@ -271,10 +277,10 @@ class Outlast(Generic[DepsT, OutputT]):
             self._limits(),
             frozenset(self._models),
             self.settings.max_reader_lag,
-            workshop.hosts[self._name].output_types.load,
+            parts.hosts[self._name].output_types.load,
             deletions,
             LogPages(database),
-            workshop.secrets,
+            parts.secrets,
             check_overrides=Overrides(self._agent).check,
         )
         if self.settings.encryption_keys:
@@ -312,7 +318,7 @@ class Outlast(Generic[DepsT, OutputT]):
     async def _open_server(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
         # What only PostgreSQL needs is imported here: a process on one file starts faster without it.
         from outlast.engines.notify import PostgresSignals
-        from outlast.store.opening_postgres import open_postgres
+        from outlast.store.postgres.opening import open_postgres
 
         settings = self.settings
         database = await open_postgres(
@@ -329,35 +335,38 @@ class Outlast(Generic[DepsT, OutputT]):
 
     def _engine(self, worker: Worker, outbox: EngineOutbox, deletions: Deletions) -> "EmbeddedEngine | AcceptingEngine":
         places = Places(self.settings.max_turns_per_worker, self.settings.max_tasks_per_worker)
-        limits, drain = self._limits(), self.settings.drain.total_seconds()
+        drain = self.settings.drain.total_seconds()
+        parts = worker.parts
+        duties = standing(parts.database, parts.signals, deletions, me=lambda: worker.parts.worker_id, runs=worker.runs)
         if self.is_embedded:
-            return EmbeddedEngine(worker, clock=self._clock, limits=limits, places=places, drain_seconds=drain)
+            return EmbeddedEngine(worker, clock=self._clock, places=places, drain_seconds=drain, duties=duties)
+        from outlast.duties.lost_jobs import enqueue_again
         from outlast.engines.distributed import AcceptingEngine, DistributedEngine
 
         if not self.settings.run_work:
             return AcceptingEngine()
+        duties.append(Duty("enqueue lost jobs again", partial(enqueue_again, parts.database), duty.EVERY))
         return DistributedEngine(
             worker,
             self._direct or self._url,
             outbox=outbox,
-            deletions=deletions,
-            limits=limits,
+            duties=duties,
             places=places,
             drain_seconds=drain,
         )
 
-    async def _workshop(
+    async def _worker_parts(
         self, stack: AsyncExitStack, database: Database, files: FileStore, signals: LocalSignals
-    ) -> Workshop:
+    ) -> WorkerParts:
         settings = self.settings
         threads = CallThreads(settings.thread_limit, thread_name_prefix="outlast-tool")
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)
         self._host = host = AgentHost(self._agent, self._deps, self._models, call_deadline=settings.call_deadline)
         stack.push_async_callback(host.close)
         secrets, worker_id, viewer = self.secrets, ids.worker_id(), Viewer(files)
-        parked = ParkedCalls(database, signals, viewer, limits=self._limits(), abandon_after=settings.abandon_after)
-        desk = BackgroundDesk(database, files, signals, self._clock, limits=self._limits())
-        return Workshop(
+        parked = ParkedCalls(database, signals, viewer, abandon_after=settings.abandon_after)
+        backend = BackgroundControl(database, files, signals, self._clock)
+        return WorkerParts(
             database=database,
             files=files,
             signals=signals,
@@ -365,7 +374,7 @@ class Outlast(Generic[DepsT, OutputT]):
             policy=self._policy(),
             secrets=secrets,
             threads=threads,
-            calls=CallShop(
+            calls=CallParts(
                 ChannelHome(database, files, secrets),
                 viewer,
                 parked,
@@ -373,7 +382,7 @@ class Outlast(Generic[DepsT, OutputT]):
                 max_open_tasks=settings.max_open_tasks_per_session,
                 deadline=settings.call_deadline,
             ),
-            control=control_toolset(desk),
+            control=control_toolset(backend),
             instructions=self._instructions,
             worker_id=worker_id,
             context=surrounding_context(),
@@ -391,25 +400,20 @@ class Outlast(Generic[DepsT, OutputT]):
             steer_parks_after=settings.steer_parks_after,
             context_window=settings.context_window,
             compact_above=settings.compact_above,
-            turns=self._turn_limits(),
-        )
-
-    def _turn_limits(self) -> TurnLimits:
-        return TurnLimits(
-            max_running_per_owner=self.settings.max_turns_per_owner,
-            max_queued_per_owner=self.settings.max_queued_turns_per_owner,
-            max_woken=self.settings.max_woken_turns,
-            company=self.settings.wake_company,
-            max_claims=self.settings.max_claims,
-            daily_cost=self.settings.daily_cost_limit,
         )
 
     def _limits(self) -> Limits:
+        settings = self.settings
         return Limits(
-            max_inbox=self.settings.max_inbox,
-            max_busy_per_minute=self.settings.max_busy_messages_per_minute,
-            max_text=self.settings.max_text,
-            turns=self._turn_limits(),
+            max_inbox=settings.max_inbox,
+            max_busy_per_minute=settings.max_busy_messages_per_minute,
+            max_text=settings.max_text,
+            max_running_per_owner=settings.max_turns_per_owner,
+            max_queued_per_owner=settings.max_queued_turns_per_owner,
+            max_woken=settings.max_woken_turns,
+            company=settings.wake_company,
+            max_claims=settings.max_claims,
+            daily_cost=settings.daily_cost_limit,
         )
 
     def _open(self) -> Services:

@@ -13,6 +13,7 @@ import pytest
 from pydantic_ai import Tool
 
 from outlast.api import pacing, strangers
+from outlast.api.admission import OneByOne
 from outlast.testing import call
 from tests.support.background import ThreadGate
 from tests.support.runtime import Runtime, scripted
@@ -294,3 +295,42 @@ async def test_one_owner_does_not_take_all_threads(runtime: Runtime) -> None:
         finally:
             here.open()
         assert (await waiting.outcome()).text == "Held."
+
+
+async def test_large_bodies_that_are_whole_at_the_same_moment_are_parsed_one_by_one() -> None:
+    """G3: everybody else has the loop between two of them."""
+    order: list[str] = []
+    turns = OneByOne()
+
+    async def parse() -> None:
+        await turns.turn()
+        order.append("parsed")
+
+    async def another() -> None:
+        for _ in range(50):
+            order.append("another")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(parse() for _ in range(10)), another())
+    between = "".join("p" if each == "parsed" else "." for each in order)
+    assert "pp" not in between
+    assert between.count("p") == 10
+
+
+async def test_only_large_bodies_take_turns(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G3."""
+    turns: list[OneByOne] = []
+    real = OneByOne.turn
+
+    async def turn(self: OneByOne) -> None:
+        turns.append(self)
+        await real(self)
+
+    monkeypatch.setattr(OneByOne, "turn", turn)
+    async with serving(runtime(scripted("Hello."))) as server:
+        client = await server.client()
+        session = (await client.post("/v1/sessions", json={"metadata": {"a": 1}})).json()["id"]
+        assert turns == []
+        large = {"name": "a", "media_type": "text/plain", "data": "QUFB" * 30_000}
+        await client.post(f"/v1/sessions/{session}/messages", json={"text": "See.", "files": [large]})
+        assert len(turns) == 1

@@ -18,7 +18,7 @@ from fastapi import FastAPI, Request
 from jwt.algorithms import RSAAlgorithm
 
 from outlast.api import Principal, create_app
-from outlast.store import keys
+from outlast.store.repositories import keys
 from outlast.testing import call
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, scripted
@@ -182,7 +182,7 @@ async def test_streams_end_also_when_nobody_tells_that_the_key_was_revoked(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G1: by another program, on the same file."""
-    monkeypatch.setattr("outlast.owners.keys.LOOK_EVERY", timedelta(seconds=0.05))
+    monkeypatch.setattr("outlast.handles.keys.LOOK_EVERY", timedelta(seconds=0.05))
     async with serving(runtime()) as server:
         key, text = await server.outlast.keys.make("ada", "spare")
         async with reading(server, bearing(text)):

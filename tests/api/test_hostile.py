@@ -13,10 +13,10 @@ from pydantic_core import to_json
 
 from outlast import ids
 from outlast.errors import NotFound
-from outlast.sessions import sending
-from outlast.sessions.attachments import Attachment
-from outlast.sessions.export import FORMAT
-from outlast.store.files import FileStore
+from outlast.handles import sending
+from outlast.handles.attachments import Attachment
+from outlast.handles.export import FORMAT
+from outlast.store.files.file_store import FileStore
 from outlast.store.tables import messages
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, gate, text

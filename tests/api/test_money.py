@@ -3,15 +3,19 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from fastapi import FastAPI
+from pydantic_ai import Agent
+from pydantic_ai.exceptions import UnexpectedModelBehavior, UsageLimitExceeded, UserError
+from pydantic_ai.usage import RequestUsage
 
 from outlast import Client
-from outlast.testing import call
+from outlast.testing import call, reply
 from tests.support.prices import PricedModel
 from tests.support.runtime import Runtime
 from tests.support.server import Served, serving
@@ -29,16 +33,29 @@ def runtime(database_url: str, tmp_path: Path) -> Runtime:
 
 
 @asynccontextmanager
-async def spending(runtime: Runtime, owner: str, role: Any) -> AsyncGenerator[tuple[Served, httpx2.AsyncClient, str]]:
-    """A server on which an owner has spent something, a client with its key, and that key."""
+async def spending(
+    runtime: Runtime, owner: str, role: Any, *, told_in: str = "details"
+) -> AsyncGenerator[tuple[Served, httpx2.AsyncClient, str]]:
+    """A server on which an owner has spent something, a client with its key, and that key.
+
+    The price stands in the details of a response that its provider gives, or in its usage as pydantic-ai has it.
+    """
 
     async def survey() -> str:
         return "12 metres"
 
-    model = PricedModel([call("survey"), "It is 12 metres.", "Hello.", "Again."], dollars=DOLLARS)
+    steps: list[Any] = [call("survey"), "It is 12 metres.", "Hello.", "Again."]
+    if told_in == "usage":
+        steps = [reply(each, usage=priced()) for each in steps]
+    model = PricedModel(steps, dollars=DOLLARS if told_in == "details" else None)
     async with serving(runtime(model, tools=[survey], daily_cost_limit=LIMIT)) as server:
         _, key = await server.outlast.keys.make(owner, "test", role=role)
         yield server, server.with_headers({"Authorization": f"Bearer {key}"}), key
+
+
+def priced() -> RequestUsage:
+    cost = Decimal(str(DOLLARS))
+    return RequestUsage(input_tokens=5, output_tokens=5, cost=cost, details={"cost_in_usd_ticks": 54321987654})
 
 
 async def everything(server: Served, client: httpx2.AsyncClient, key: str) -> dict[str, str]:
@@ -98,10 +115,13 @@ def costs(text: str) -> list[str]:
     return [each.lstrip().split(",")[0].split("}")[0].split(")")[0] for each in parts]
 
 
-async def test_a_tenant_finds_no_money_anywhere(runtime: Runtime) -> None:
+@pytest.mark.parametrize("told_in", ["details", "usage"])
+async def test_a_tenant_finds_no_money_anywhere(runtime: Runtime, told_in: str) -> None:
     """H3: not in results, events, streams, messages, exports, usage, other protocols, or what the client gives."""
-    async with spending(runtime, "ada", "user") as (server, client, key):
+    async with spending(runtime, "ada", "user", told_in=told_in) as (server, client, key):
         found = await everything(server, client, key)
+        session = await server.outlast.owned_by("ada", with_money=False).create(external_id="chat")
+        found["history"] = repr(await session.history())
     assert {where: money_in(text) for where, text in found.items() if money_in(text)} == {}
     assert "12 metres" in found["chat"] + found["message"]
 
@@ -117,6 +137,42 @@ async def test_an_admin_and_whoever_is_alone_find_it(runtime: Runtime, owner: st
         *("/v1/sessions/{session_id}/result", "/v1/sessions/{session_id}/events", "/v1/sessions/{session_id}/export"),
         *("/v1/sessions/{session_id}/messages", "/v1/events", "/api/chat/{chat_id}/messages"),
     }
+
+
+LIMIT_OF_COST = "Exceeded the `cost_limit` of 9876543210123 (`usage.cost`=Decimal('54321.987654'))"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UsageLimitExceeded(LIMIT_OF_COST),
+        UnexpectedModelBehavior(LIMIT_OF_COST.replace("cost_limit` of 9876543210123", "limit`")),
+        UserError("This account has $54321.987654 left, and the request needs 108643975308 credits."),
+    ],
+)
+async def test_why_a_turn_failed_names_no_amount(runtime: Runtime, error: Exception) -> None:
+    """H3: neither in results, events, the feed, exports nor chats, though an exception says it."""
+
+    def instructions() -> str:
+        raise error
+
+    agent = Agent(PricedModel(["Hello."], dollars=None), instructions=instructions, name="agent")
+    async with serving(runtime(agent=agent)) as server:
+        client = await server.client("ada")
+        session = (await client.post("/v1/sessions", json={})).json()["id"]
+        await client.post(f"/v1/sessions/{session}/messages", json={"text": "Go."})
+        result = (await client.get(f"/v1/sessions/{session}/result", params={"wait": 20})).json()
+        assert result["state"] == "failed"
+        names = {
+            "session_id": session,
+            "chat_id": session,
+            "turn_id": result["turn_id"],
+            "task_id": "x",
+            "input_id": "x",
+        }
+        for path in reading_routes(server.app):
+            answer = await client.get(path.format(**names), headers={"Accept": "application/json"})
+            assert [each for each in SPENT if each in answer.text] == [], path
 
 
 async def test_a_limit_is_told_as_a_share(runtime: Runtime) -> None:

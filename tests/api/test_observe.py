@@ -20,14 +20,14 @@ from pydantic_ai.exceptions import ModelHTTPError
 from structlog.testing import capture_logs
 
 from outlast import hints
+from outlast.agents import failure
+from outlast.calls import outcomes
 from outlast.ids import TurnId
 from outlast.observe import logs
 from outlast.observe.plain import plain
 from outlast.observe.stalls import watching_for_stalls
-from outlast.sessions import failure
 from outlast.testing import call
-from outlast.tools import outcomes
-from outlast.tools.secrets import Secrets
+from outlast.values.secrets import Secrets
 from tests.support.checkpoint import Checkpoint
 from tests.support.obedient import obedient, survey_tool
 from tests.support.runtime import Runtime, scripted

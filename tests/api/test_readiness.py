@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from outlast.cli import doctor
+from outlast.cli.verbs import doctor
 from outlast.client import Client
 from outlast.errors import StoreUnavailable
 from tests.support.runtime import Runtime, scripted

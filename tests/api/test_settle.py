@@ -1,8 +1,10 @@
 """A person says over HTTP what became of work whose effect nobody knows; a stranger cannot (A2, P7)."""
 
 import asyncio
+import json
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_ai import Tool
@@ -135,6 +137,46 @@ async def test_every_view_of_the_command_tells_what_is_unknown_and_what_was_sett
             server.url, token, "doctor"
         )
         released.set()
+
+
+@pytest.mark.parametrize(
+    ("hint", "known", "typed"),
+    [
+        ({"read_only": True}, "; its tool may be run again without harm", "try_again"),
+        ({}, ", nobody knows its effect", "worked|failed|try_again"),
+    ],
+    ids=["read-only", "any"],
+)
+async def test_doctor_and_show_say_the_same_of_a_task_whose_effect_is_open(
+    runtime: Runtime, hint: dict[str, Any], known: str, typed: str
+) -> None:
+    """A2, I3, K1: one that may be run again does not look like one that may have done something."""
+    released = asyncio.Event()
+
+    async def stubborn() -> str:
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                continue
+        return "done after all"
+
+    model = scripted(call("stubborn"), "It runs.", "It was abandoned.")
+    tools = [Tool(stubborn, metadata=hints(budget=0.01, **hint))]
+    async with serving(runtime(model, tools=tools)) as server, AsyncExitStack() as stack:
+        stack.callback(released.set)  # also where something is not as it should be: the server waits for its tools
+        _, token = await server.outlast.keys.make("ada", "command", role="admin")
+        async with Client(server.url, token) as ada:
+            session = await ada.sessions.create()
+            await (await session.send("go")).outcome(wait=10)
+            (task,) = await ada.tasks.list()
+            await ada.tasks.cancel(task.id)
+            await session.settled(wait=10)
+            problem, command = f"stubborn ignored its cancel{known}", f"outlast settle {task.id} {typed}"
+            (found,) = json.loads(await said(server.url, token, "doctor", "--json"))
+            assert found == {"id": task.id, "problem": problem, "advice": command}
+            shown = await said(server.url, token, "sessions", "show", session.id)
+            assert f"{task.id} {problem}: {command}\n" in shown
 
 
 async def said(url: str, token: str, *arguments: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from httpx2 import AsyncClient
-from pydantic import BaseModel, Field, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field, Json, PlainSerializer, computed_field, model_validator
 from pydantic_ai import Agent, NativeOutput, PromptedOutput, TextOutput, ToolOutput
 from pydantic_ai.profiles import ModelProfile
 from pydantic_core import from_json, to_json
@@ -16,8 +16,11 @@ from rich.console import Console
 from typing_extensions import TypedDict
 
 from outlast import Outcome, Session
-from outlast.cli.chat_screen import PlainScreen
-from outlast.cli.chat_view import ChatView
+from outlast.cli.terminal.screen import PlainScreen
+from outlast.cli.terminal.session_view import SessionView
+from outlast.cli.whole_output import with_output
+from outlast.client.session import Session as RemoteSession
+from outlast.errors import NotFound
 from outlast.testing import ScriptedModel, call, text
 from tests.support.runtime import Runtime, events_of
 from tests.support.server import client_of, serving
@@ -52,6 +55,68 @@ class Node(BaseModel):
     inner: "list[Node]"
 
 
+class Sum(BaseModel):
+    """Tells more than it takes."""
+
+    model_config = ConfigDict(extra="forbid")
+    parts: list[int]
+
+    @computed_field
+    @property
+    def total(self) -> int:
+        return sum(self.parts)
+
+
+class Open(Sum):
+    """Takes what it tells, as something else."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Renamed(BaseModel):
+    """Is asked for by one name and told by another; read by either, it would be another object."""
+
+    count: int = Field(default=0, validation_alias="given", serialization_alias="told")
+    inner: list[Sum] = []
+
+
+class Packed(BaseModel):
+    rows: Json[list[int]]
+
+
+class Share(BaseModel):
+    parts: list[int]
+
+    @computed_field
+    @property
+    def mean(self) -> float:
+        return sum(self.parts) / len(self.parts)
+
+
+class Loop(BaseModel):
+    name: str
+    inner: "list[Loop]" = []
+
+
+class Once(BaseModel):
+    """Its validator knows a city only as long as the model's answer is read."""
+
+    city: str
+
+    @model_validator(mode="after")
+    def known(self) -> "Once":
+        CITIES.pop(self.city)
+        return self
+
+
+class Leaving(BaseModel):
+    @computed_field
+    @property
+    def gone(self) -> int:
+        raise SystemExit("gone")
+
+
+CITIES: dict[str, int] = {}
 Hex = Annotated[int, PlainSerializer(hex, return_type=str)]
 
 
@@ -69,6 +134,24 @@ def words(said: str) -> list[str]:
 
 async def undeclared(city: str):
     return Place(city, [Decimal("1.5")])
+
+
+def share() -> Share:
+    return Share(parts=[])
+
+
+def loop() -> Loop:
+    made = Loop(name="a")
+    made.inner.append(made)
+    return made
+
+
+def once(city: str) -> Once:
+    return Once.model_construct(city=city)
+
+
+def summed() -> Renamed:
+    return Renamed(given=3, inner=[Sum(parts=[1, 2])])  # pyright: ignore[reportCallIssue]
 
 
 ON: dict[str, Any] = {"city": "Oslo", "on": "2026-01-02"}
@@ -135,6 +218,29 @@ CASES = {
     "literal": Case(Literal["yes", "no"], call("final_result", response="yes"), "yes"),
     "decimal": Case(Decimal, call("final_result", response="1.50"), Decimal("1.50"), "1.50"),
     "own serialiser": Case(list[Hex], call("final_result", response=[255]), ["0xff"]),
+    "more than it takes": Case(
+        Sum, call("final_result", parts=[1, 2]), Sum(parts=[1, 2]), {"parts": [1, 2], "total": 3}
+    ),
+    "takes anything": Case(
+        Open,
+        call("final_result", parts=[1], more=2),
+        Open.model_validate({"parts": [1], "more": 2}),
+        {"parts": [1], "more": 2, "total": 1},
+    ),
+    "two names": Case(summed, call("final_result"), summed(), {"told": 3, "inner": [{"parts": [1, 2], "total": 3}]}),
+    "two names in one of several": Case(
+        [summed, Sum],
+        call("final_result_summed"),
+        summed(),
+        {"told": 3, "inner": [{"parts": [1, 2], "total": 3}]},
+    ),
+    "JSON in JSON": Case(
+        Packed, call("final_result", rows="[1]"), Packed.model_validate({"rows": "[1]"}), {"rows": [1]}
+    ),
+    "a part that cannot be computed": Case(share, call("final_result"), Share(parts=[]), {"parts": []}),
+    "wants to leave": Case(Leaving, call("final_result"), Leaving(), {}),
+    "holds itself": Case(loop, call("final_result"), "name='a' inner=[Loop(name='a', inner=[...])]"),
+    "read only once": Case(once, call("final_result", city="Oslo"), {"city": "Oslo"}),
     "not a number": Case(list[float], call("final_result", response=["NaN"]), [None]),
 }
 
@@ -166,8 +272,9 @@ async def test_a_typed_output_over_every_door(runtime: Runtime, case: Case) -> N
         await check_ai_sdk(http, there.id, case)
         imported = await client.sessions.import_(await there.export())
         assert (await http.get(f"/v1/sessions/{imported.id}/messages")).status_code == 200
+        assert await shown(there) == case.read
         here = await server.outlast.owned_by("ada").get(there.id)
-        assert await shown(here) == case.read
+        assert await shown(await server.outlast.owned_by("ada", as_json=True).get(there.id)) == case.read
         assert is_same((await outcome_of(here)).output, case.output)
     async with runtime(agent=agent_of(case)) as outlast:
         assert is_same((await outcome_of(await outlast.owned_by("ada").get(there.id))).output, case.output)
@@ -195,13 +302,14 @@ async def outcome_of(session: Session) -> Outcome:
     return outcome
 
 
-async def shown(session: Session) -> str:
+async def shown(session: Session | RemoteSession) -> str:
     """What `chat` and `send --wait` print on stdout."""
     out = StringIO()
     with PlainScreen(Console(file=out, width=200), notes=Console(file=StringIO())) as screen:
-        view = ChatView(screen, watched=session.id)
-        for event in await events_of(session):
-            view.show(event)
+        view = SessionView(screen, watched=session.id)
+        async with session.events(follow=False) as stream:
+            async for event in stream:
+                view.show(await with_output(session, event))
     return out.getvalue().rstrip("\n")
 
 
@@ -217,19 +325,46 @@ async def test_a_stream_of_the_ai_sdk_tells_the_output(runtime: Runtime) -> None
         assert output == {"output": ON}
 
 
-async def test_an_output_that_does_not_fit_a_row_is_whole_for_clients_and_named_for_readers(runtime: Runtime) -> None:
-    """B1, D1: where it is kept is nobody's business."""
-    rows = ["long " * 20_000, "short"]
-    case = Case(list[str], call("final_result", response=rows), rows)
+LARGE: dict[str, Any] = {
+    "a part of it": ["long " * 20_000, "short"],
+    "all of it": list(range(60_000)),
+    "like a reference": [{"$file": {"bytes": 1, "preview": "x"}}],
+}
+
+
+@pytest.mark.parametrize("rows", LARGE.values(), ids=LARGE)
+async def test_an_output_that_does_not_fit_a_row_is_whole_for_clients_and_on_stdout(
+    runtime: Runtime, rows: list[Any]
+) -> None:
+    """B1, D1, K1: where it is kept is nobody's business."""
+    case = Case(list[Any], call("final_result", response=rows), rows)
     async with serving(runtime(agent=agent_of(case))) as server, client_of(server) as client:
         session = await client.sessions.create()
         assert (await session.ask("report", wait=10)).output == rows
         here = await server.outlast.owned_by("ada").get(session.id)
         assert (await outcome_of(here)).output == rows
-        told = from_json(await shown(here))
-        assert (told[0]["bytes"], told[1]) == (100_000, "short")
+        assert from_json(await shown(session)) == rows
+        assert from_json(await shown(await server.outlast.owned_by("ada", as_json=True).get(session.id))) == rows
         kept = await (await server.client("ada")).get(f"/api/chat/{session.id}/messages")
-        assert "$file" not in kept.text
+        assert '"key"' not in kept.text
+
+
+async def test_an_output_of_which_a_part_is_gone_is_told_by_its_beginning(runtime: Runtime) -> None:
+    """K1: rather than not at all, and without where it was kept."""
+    case = Case(list[str], call("final_result", response=["long " * 20_000, "short"]), None)
+    async with runtime(agent=agent_of(case)) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("report")
+        [ended] = [each for each in await events_of(session) if each.type == "turn.completed"]
+        assert (await with_output(_Gone(), ended)).data["output"] == ["long " * 80 + "… (100,000 bytes)", "short"]
+
+
+class _Gone:
+    def turn(self, turn_id: str, /) -> "_Gone":
+        return self
+
+    async def outcome(self) -> Outcome:
+        raise NotFound("There is no such turn.", id="trn_1")
 
 
 async def test_a_type_that_changed_gives_what_is_stored(runtime: Runtime) -> None:

@@ -8,19 +8,17 @@ import sqlalchemy as sa
 
 from outlast import ids
 from outlast.ids import TaskId, TurnId, WorkerId
-from outlast.sessions import turn
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
-from outlast.store import tasks, turns
+from outlast.limits import Limits
 from outlast.store.database import Database
-from outlast.store.tasks import NewTask, Task, TaskState
-from outlast.store.turns import Origin, TurnState
+from outlast.store.repositories import tasks, turns
+from outlast.store.repositories.tasks import NewTask, Task, TaskState
+from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.tasks import groups, service
-from tests.support.store import new_session
+from outlast.transitions import many_tasks, task_moves, turn
+from tests.support.store import new_session, under
 
 MOST = 2
-LIMITS = Limits(turns=TurnLimits(max_claims=MOST))
+LIMITS = Limits(max_claims=MOST)
 WORKERS = [WorkerId(f"wrk_{number}") for number in range(3)]
 
 
@@ -34,10 +32,10 @@ def _row(connection: sa.Connection, turn_id: TurnId) -> turns.TurnRow:
     return row
 
 
-def _crash(unit: Unit, turn_id: TurnId, limits: TurnLimits) -> None:
+def _crash(unit: Unit, turn_id: TurnId, limits: Limits) -> None:
     row = _row(unit.connection, turn_id)
     if row.state is TurnState.RUNNING:
-        turn.requeue(unit, row, has_crashed=True, limits=limits)
+        turn.requeue(under(limits, unit), row, has_crashed=True)
 
 
 def _task(connection: sa.Connection, task_id: TaskId) -> Task:
@@ -52,7 +50,7 @@ async def test_a_turn_is_claimed_so_often_and_once_more_to_bring_it_to_its_end(d
     random = Random(seed)
     session_id = await new_session(database)
     turn_id = await database.transaction(
-        lambda unit: turn.start(unit, unit.lock(session_id), Origin.USER, limits=LIMITS.turns), name="start"
+        lambda unit: turn.start(under(LIMITS, unit), unit.lock(session_id), Origin.USER), name="start"
     )
     deaths = 0
     for _ in range(400):
@@ -66,11 +64,11 @@ async def test_a_turn_is_claimed_so_often_and_once_more_to_bring_it_to_its_end(d
             await database.transaction(lambda unit: _claim(unit, turn_id, random.choice(WORKERS)), name="claim")
         elif what == "die":
             deaths += row.state is TurnState.RUNNING
-            await database.transaction(lambda unit: _crash(unit, turn_id, LIMITS.turns), name="die")
+            await database.transaction(lambda unit: _crash(unit, turn_id, LIMITS), name="die")
         else:
             chosen = fence if what == "hand over" else stale
             await database.transaction(
-                lambda unit, chosen=chosen: turn.give_back(unit, chosen, has_crashed=False, limits=LIMITS.turns),
+                lambda unit, chosen=chosen: turn.give_back(under(LIMITS, unit), chosen, has_crashed=False),
                 name="leave",
             )
     row = await database.read(lambda connection: _row(connection, turn_id))
@@ -84,16 +82,18 @@ async def test_a_task_is_claimed_so_often_and_no_more(database: Database, seed: 
     random = Random(seed)
     session_id = await new_session(database)
     new = NewTask(ids.task_id(), title="t", tool="t", spec={"agent": "agent", "args": {}}, may_run_again=True)
-    await database.transaction(lambda unit: service.make(unit, session_id, new, worker_id=WORKERS[0]), name="make")
+    await database.transaction(lambda unit: task_moves.make(unit, session_id, new, worker_id=WORKERS[0]), name="make")
     begun = 1
 
     def claim(unit: Unit) -> Any:
-        return groups.claim(unit, [new.id], random.choice(WORKERS), permit=lambda unit, worker_id: True, is_alone=True)
+        return many_tasks.claim(
+            unit, [new.id], random.choice(WORKERS), permit=lambda unit, worker_id: True, is_alone=True
+        )
 
     def die(unit: Unit) -> None:
         task = _task(unit.connection, new.id)
         if task.state is TaskState.RUNNING:
-            service.orphaned(unit, task, limits=LIMITS)
+            task_moves.orphaned(under(LIMITS, unit), task)
 
     for _ in range(400):
         task = await database.read(lambda connection: _task(connection, new.id))
@@ -105,7 +105,7 @@ async def test_a_task_is_claimed_so_often_and_no_more(database: Database, seed: 
             task = await database.read(lambda connection: _task(connection, new.id))
             if random.random() < 0.5:
                 await database.transaction(
-                    lambda unit, task=task: service.give_back(unit, task, limits=LIMITS), name="leave"
+                    lambda unit, task=task: task_moves.give_back(under(LIMITS, unit), task), name="leave"
                 )
             else:
                 begun += 1

@@ -9,20 +9,17 @@ import pytest
 from outlast import ids
 from outlast.errors import LimitReached
 from outlast.ids import SessionId, TaskId, TurnId, WorkerId
-from outlast.owners import limit
-from outlast.sessions import inbox, turn
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
-from outlast.store import inputs, spending, turns
+from outlast.limits import Limits
 from outlast.store.database import Database
-from outlast.store.inputs import InputKind
-from outlast.store.turns import Origin, TurnRow, TurnState
+from outlast.store.repositories import inputs, spending, turns
+from outlast.store.repositories.inputs import InputKind
+from outlast.store.repositories.turns import Origin, TurnRow, TurnState
 from outlast.store.unit import Unit
-from tests.support.store import OWNER, Outbox, count_events, new_session
+from outlast.transitions import daily_limit, inbox, turn
+from tests.support.store import OWNER, Outbox, count_events, new_session, under
 
 T = TypeVar("T")
-TURNS = TurnLimits(max_running_per_owner=1, daily_cost=100, company=timedelta(seconds=2))
-LIMITS = Limits(turns=TURNS)
+LIMITS = Limits(max_running_per_owner=1, daily_cost=100, company=timedelta(seconds=2))
 WORKER = WorkerId("wrk_1")
 
 
@@ -36,12 +33,12 @@ async def spend(database: Database, cost: int | None) -> None:
 
 
 async def start(database: Database, session_id: SessionId) -> TurnId:
-    return await do(database, lambda unit: turn.start(unit, unit.lock(session_id), Origin.USER, limits=TURNS))
+    return await do(database, lambda unit: turn.start(under(LIMITS, unit), unit.lock(session_id), Origin.USER))
 
 
 async def wake(database: Database, session_id: SessionId) -> TurnRow:
     def notify(unit: Unit) -> None:
-        inbox.notify(unit, session_id, InputKind.WAKE, "done", task_id=TaskId(ids.task_id()), limits=LIMITS)
+        inbox.notify(under(LIMITS, unit), session_id, InputKind.WAKE, "done", task_id=TaskId(ids.task_id()))
 
     await do(database, notify)
     return await last_turn(database, session_id)
@@ -54,7 +51,7 @@ async def last_turn(database: Database, session_id: SessionId) -> TurnRow:
 
 
 async def midnight(database: Database) -> object:
-    return await do(database, lambda unit: limit.next_midnight(unit.now))
+    return await do(database, lambda unit: daily_limit.next_midnight(unit.now))
 
 
 @pytest.fixture
@@ -73,9 +70,11 @@ async def test_a_person_is_refused_and_told_until_when(database: Database, sessi
     """H2: nothing is stored."""
     await spend(database, 100)
     with pytest.raises(LimitReached) as caught:
-        await do(database, lambda unit: inbox.accept(unit, session_id, "Hello", owner_id=OWNER, limits=LIMITS))
+        await do(database, lambda unit: inbox.accept(under(LIMITS, unit), session_id, "Hello", owner_id=OWNER))
     assert caught.value.code == "limit_reached"
-    assert caught.value.details["reset_at"] == (await do(database, lambda u: limit.next_midnight(u.now))).isoformat()
+    assert (
+        caught.value.details["reset_at"] == (await do(database, lambda u: daily_limit.next_midnight(u.now))).isoformat()
+    )
     assert 0 < caught.value.details["retry_after"] <= 86_400
     assert await database.read(lambda connection: inputs.waiting(connection, session_id)) == []
     assert await count_events(database) == 0
@@ -84,10 +83,10 @@ async def test_a_person_is_refused_and_told_until_when(database: Database, sessi
 async def test_a_person_who_writes_to_a_running_turn_is_refused_too(database: Database, session_id: SessionId) -> None:
     """H2: the turn goes on to its end, and not for longer."""
     turn_id = await start(database, session_id)
-    await do(database, lambda unit: turn.claim(unit, turn_id, WORKER, limits=TURNS))
+    await do(database, lambda unit: turn.claim(under(LIMITS, unit), turn_id, WORKER))
     await spend(database, 100)
     with pytest.raises(LimitReached):
-        await do(database, lambda unit: inbox.accept(unit, session_id, "More", owner_id=OWNER, limits=LIMITS))
+        await do(database, lambda unit: inbox.accept(under(LIMITS, unit), session_id, "More", owner_id=OWNER))
     assert (await last_turn(database, session_id)).state is TurnState.RUNNING
 
 
@@ -95,7 +94,7 @@ async def test_a_repeated_message_is_known_also_at_the_limit(database: Database,
     """H2, D2: the first one was accepted; whoever lost the answer gets it again."""
 
     def accept(unit: Unit) -> inbox.Accepted:
-        return inbox.accept(unit, session_id, "Hello", owner_id=OWNER, idempotency_key="k", limits=LIMITS)
+        return inbox.accept(under(LIMITS, unit), session_id, "Hello", owner_id=OWNER, idempotency_key="k")
 
     first = await do(database, accept)
     await spend(database, 100)
@@ -106,12 +105,12 @@ async def test_a_repeated_message_is_known_also_at_the_limit(database: Database,
 async def test_resume_and_retry_are_refused_and_change_nothing(database: Database, session_id: SessionId) -> None:
     """H2."""
     turn_id = await start(database, session_id)
-    await do(database, lambda unit: turn.request_stop(unit, session_id, owner_id=OWNER, limits=TURNS))
+    await do(database, lambda unit: turn.request_stop(under(LIMITS, unit), session_id, owner_id=OWNER))
     await spend(database, 100)
     before = await count_events(database)
     for again in (turn.resume, turn.retry):
         with pytest.raises(LimitReached):
-            await do(database, lambda unit, fn=again: fn(unit, session_id, owner_id=OWNER, limits=TURNS))
+            await do(database, lambda unit, fn=again: fn(under(LIMITS, unit), session_id, owner_id=OWNER))
     assert await count_events(database) == before
     assert (await last_turn(database, session_id)).id == turn_id
 
@@ -130,7 +129,7 @@ async def test_the_end_of_other_tasks_does_not_hurry_it(database: Database, sess
     """H2: it does not wait for company."""
     await spend(database, 100)
     row = await wake(database, session_id)
-    await do(database, lambda unit: turn.hurry(unit, unit.lock(session_id), limits=TURNS))
+    await do(database, lambda unit: turn.hurry(under(LIMITS, unit), unit.lock(session_id)))
     assert (await last_turn(database, session_id)).not_before == row.not_before is not None
 
 
@@ -139,12 +138,12 @@ async def test_a_turn_that_waited_for_a_place_is_looked_at_when_it_gets_one(data
     first, second = await new_session(database), await new_session(database)
     turn_id = await start(database, first)
     waiting = await start(database, second)
-    claim = await do(database, lambda unit: turn.claim(unit, turn_id, WORKER, limits=TURNS))
+    claim = await do(database, lambda unit: turn.claim(under(LIMITS, unit), turn_id, WORKER))
     assert claim is not None
     await spend(database, 100)
     outbox = Outbox()
     database.attach(outbox)
-    await do(database, lambda unit: turn.end(unit, claim, TurnState.COMPLETED, {}, values={}, limits=TURNS))
+    await do(database, lambda unit: turn.end(under(LIMITS, unit), claim, TurnState.COMPLETED, {}, values={}))
     row = await last_turn(database, second)
     assert (row.id, row.is_admitted, row.not_before) == (waiting, True, await midnight(database))
     assert [(work.id, work.not_before) for work in outbox.enqueued] == [(waiting, row.not_before)]
@@ -156,15 +155,15 @@ async def test_a_turn_is_looked_at_once_more_when_a_worker_takes_it(database: Da
     await spend(database, 100)
     outbox = Outbox()
     database.attach(outbox)
-    assert await do(database, lambda unit: turn.claim(unit, turn_id, WORKER, limits=TURNS)) is None
+    assert await do(database, lambda unit: turn.claim(under(LIMITS, unit), turn_id, WORKER)) is None
     row = await last_turn(database, session_id)
     assert (row.state, row.not_before) == (TurnState.QUEUED, await midnight(database))
     assert [(work.id, work.not_before) for work in outbox.enqueued] == [(turn_id, row.not_before)]
 
-    claim = await do(database, lambda unit: turn.claim(unit, turn_id, WORKER, limits=TurnLimits(daily_cost=101)))
+    claim = await do(database, lambda unit: turn.claim(under(Limits(daily_cost=101), unit), turn_id, WORKER))
     assert claim is not None
-    await do(database, lambda unit: turn.requeue(unit, claimed(unit, turn_id), has_crashed=True, limits=TurnLimits()))
-    again = await do(database, lambda unit: turn.claim(unit, turn_id, WORKER, limits=TURNS))
+    await do(database, lambda unit: turn.requeue(unit, claimed(unit, turn_id), has_crashed=True))
+    again = await do(database, lambda unit: turn.claim(under(LIMITS, unit), turn_id, WORKER))
     assert again is not None
     assert again.fence.attempt == 2
 

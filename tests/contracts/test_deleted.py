@@ -6,16 +6,13 @@ import sqlalchemy as sa
 from outlast import ids
 from outlast.errors import NotFound
 from outlast.ids import SessionId, TaskId, TurnId, WorkerId
-from outlast.sessions import delete, inbox, turn
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
-from outlast.store import deleted, events, sessions, tasks, turns
 from outlast.store.database import Database
+from outlast.store.repositories import deleted, events, sessions, tasks, turns
+from outlast.store.repositories.tasks import NewTask, TaskState
 from outlast.store.tables import events as event_rows
 from outlast.store.tables import sessions as session_rows
-from outlast.store.tasks import NewTask, TaskState
 from outlast.store.unit import Unit
-from outlast.tasks import service
+from outlast.transitions import deletion, inbox, task_moves, turn
 from tests.support.store import OWNER, append, new_session, note
 
 ME, OTHER = WorkerId("wrk_1"), WorkerId("wrk_2")
@@ -26,10 +23,10 @@ async def busy_session(database: Database) -> tuple[SessionId, TurnId, TaskId]:
     session_id = await new_session(database)
 
     def begin(unit: Unit) -> tuple[TurnId, TaskId]:
-        accepted = inbox.accept(unit, session_id, "Go.", owner_id=OWNER, limits=Limits())
+        accepted = inbox.accept(unit, session_id, "Go.", owner_id=OWNER)
         assert accepted.turn_id is not None
         assert turn.claim(unit, accepted.turn_id, ME) is not None
-        task = service.make(unit, session_id, NewTask(ids.task_id(), title="survey"), worker_id=ME)
+        task = task_moves.make(unit, session_id, NewTask(ids.task_id(), title="survey"), worker_id=ME)
         return accepted.turn_id, task.id
 
     turn_id, task_id = await database.transaction(begin, name="begin")
@@ -37,9 +34,7 @@ async def busy_session(database: Database) -> tuple[SessionId, TurnId, TaskId]:
 
 
 async def mark(database: Database, session_id: SessionId) -> None:
-    await database.transaction(
-        lambda unit: delete.mark(unit, session_id, owner_id=OWNER, limits=TurnLimits()), name="delete"
-    )
+    await database.transaction(lambda unit: deletion.mark(unit, session_id, owner_id=OWNER), name="delete")
 
 
 async def test_a_marked_session_is_hidden_everywhere(database: Database) -> None:
@@ -68,7 +63,7 @@ async def test_a_marked_session_is_hidden_everywhere(database: Database) -> None
         await database.transaction(lambda unit: unit.lock(session_id), name="lock")
     assert await database.transaction(lambda unit: turn.claim(unit, turn_id, ME), name="claim") is None
     ended = await database.transaction(
-        lambda unit: service.end(unit, task_id, TaskState.SUCCEEDED, attempt=1, limits=Limits()), name="end"
+        lambda unit: task_moves.end(unit, task_id, TaskState.SUCCEEDED, attempt=1), name="end"
     )
     assert ended == "stale_attempt"
     with pytest.raises(NotFound):

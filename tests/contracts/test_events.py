@@ -13,8 +13,8 @@ from outlast.events.signals import LocalSignals
 from outlast.events.stream import EventStream, Page
 from outlast.events.types import CONTROL, FIELDS, TERMINAL, EventType
 from outlast.ids import SessionId, TaskId, TurnId
-from outlast.store import events
 from outlast.store.database import Database
+from outlast.store.repositories import events
 from outlast.store.tables import events as rows
 from outlast.store.unit import Unit
 from tests.support.store import append, new_session, note, stored_events
@@ -46,15 +46,20 @@ async def test_every_type_comes_back_as_it_was_written(database: Database) -> No
         "none": None,
         "list": [1.5, True, {}],
         "nul": "\x00",
+        **{"input_id": "inp_1", "kind": "text", "call_id": "c", "tool": "t", "outcome": "success", "reason": "r"},
+        **{"attempt": 1, "offset": 0, "message": "m", "usage": {}, "dropped": [], "progress": {}},
+        "task": {"id": "tsk_1", "title": "t", "state": "running"},
     }
-    await append(database, session_id, *(Draft(each, data, TURN, TaskId("tsk_1")) for each in STORED))
+    part: dict[EventType, Any] = {each: {} if each is EventType.CALL_ENDED else "1.1.0" for each in STORED}
+    drafts = [Draft(each, {**data, "part": part[each]}, TURN, TaskId("tsk_1")) for each in STORED]
+    await append(database, session_id, *drafts)
     async with stream(database, session_id) as replay:
         seen = [event async for event in replay]
     assert [event.type for event in seen] == [each.value for each in STORED]
     assert [event.number for event in seen] == list(range(1, len(STORED) + 1))
     assert [event.is_terminal for event in seen] == [each in TERMINAL for each in STORED]
-    for event in seen:
-        assert (event.session_id, event.turn_id, event.task_id, event.data) == (session_id, TURN, "tsk_1", data)
+    for event, draft in zip(seen, drafts, strict=True):
+        assert (event.session_id, event.turn_id, event.task_id, event.data) == (session_id, TURN, "tsk_1", draft.data)
         assert abs((datetime.now(UTC) - event.at).total_seconds()) < 60
 
 

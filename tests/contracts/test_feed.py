@@ -14,14 +14,13 @@ from outlast.errors import InvalidInput, NotFound
 from outlast.events.event import Draft, Event
 from outlast.events.signals import LocalSignals, Subscription, log_topic
 from outlast.events.types import FED, EventType
+from outlast.handles.feed import MOST_LOGS, PAGE, Fed, OwnerStream
 from outlast.ids import OwnerId, SessionId, TurnId
-from outlast.owners.feed import MOST_LOGS, PAGE, Fed, OwnerStream
-from outlast.sessions import delete
-from outlast.sessions.turn import TurnLimits
-from outlast.store import deleted, events
 from outlast.store.database import Database
 from outlast.store.outbox import Committed, SilentOutbox
+from outlast.store.repositories import deleted, events
 from outlast.store.unit import Unit
+from outlast.transitions import deletion
 from tests.support.store import OWNER, append, new_session, note
 
 TURN = TurnId("trn_1")
@@ -203,9 +202,7 @@ async def test_a_deleted_session_is_told_of_also_when_its_log_is_gone(feed: Feed
     async with feed.stream(logs=logs, follow=True) as at_once, feed.stream(logs=logs, follow=True) as later:
         for stream in (at_once, later):
             assert places([await anext(stream), await anext(stream)]) == [(one, 1), (two, 1)]
-        await feed.database.transaction(
-            lambda unit: delete.mark(unit, one, owner_id=OWNER, limits=TurnLimits()), name="delete"
-        )
+        await feed.database.transaction(lambda unit: deletion.mark(unit, one, owner_id=OWNER), name="delete")
         told = (await anext(at_once)).event
         while not await feed.database.transaction(lambda unit: deleted.remove_some(unit, one), name="rows"):
             pass

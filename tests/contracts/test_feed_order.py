@@ -7,10 +7,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from outlast.clock import SystemClock
 from outlast.events.signals import LocalSignals
+from outlast.handles.feed import OwnerStream
 from outlast.ids import OwnerId, SessionId
-from outlast.owners.feed import OwnerStream
-from outlast.store import spending
 from outlast.store.database import Database
+from outlast.store.repositories import spending
 from outlast.store.unit import Unit
 from tests.support.store import OWNER, append, new_session, note, opened
 

@@ -8,8 +8,8 @@ import pytest
 
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.ids import SessionId
-from outlast.store.files import FileStore
-from outlast.store.folder import Folder
+from outlast.store.files.file_store import FileStore
+from outlast.store.files.folder import Folder
 
 SESSION = SessionId("ses_1")
 OUTSIDE = ["../secret", "ses_1/../../secret", "/etc/passwd", "ses_1//x", "", ".", "ses_1/..", "a\\..\\b", "a\0b"]

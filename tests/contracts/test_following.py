@@ -12,9 +12,9 @@ from outlast.events.signals import LocalSignals, log_topic
 from outlast.events.stream import EventStream, Page
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
-from outlast.store import events
 from outlast.store.database import Database
 from outlast.store.outbox import Committed, SilentOutbox
+from outlast.store.repositories import events
 from tests.support.commits import let_run
 from tests.support.store import append, new_session, note
 
@@ -104,7 +104,7 @@ async def test_a_lost_signal_costs_time_only(log: Log) -> None:
 
 async def test_a_reader_that_has_caught_up_takes_what_the_signal_brings(log: Log) -> None:
     """E1, P4: the same events that a replay gives, without a look at the database."""
-    data = {"text": 'high \N{WATER WAVE} "2.4 m"', "numbers": (1, 2), "none": None}
+    data = {"part": "1.1.0", "offset": 0, "text": 'high \N{WATER WAVE} "2.4 m"', "numbers": (1, 2), "none": None}
     await append(log.database, log.session_id, note("one"))
     async with log.stream() as stream:
         await anext(stream)

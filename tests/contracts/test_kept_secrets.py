@@ -7,15 +7,15 @@ import pytest
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
 
-from outlast.calls.kept_secrets import KeptSecrets
+from outlast.engines.kept_secrets import KeptSecrets
 from outlast.errors import InvalidInput
 from outlast.events.signals import LocalSignals
 from outlast.settings import Settings
-from outlast.store import kept_secrets as store
 from outlast.store.database import Database
+from outlast.store.repositories import kept_secrets as store
 from outlast.store.tables import kept_secrets
 from outlast.store.unit import Unit
-from outlast.tools.secrets import Secrets
+from outlast.values.secrets import Secrets
 
 VALUE = "sk-live-4711-wörd"
 
@@ -53,7 +53,7 @@ async def test_a_process_that_runs_learns_what_others_register(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A11: also when no signal reaches it."""
-    monkeypatch.setattr("outlast.calls.kept_secrets.LOOK_EVERY", 0.02)
+    monkeypatch.setattr("outlast.engines.kept_secrets.LOOK_EVERY", 0.02)
     key, here, there = a_key(), Secrets(), Secrets()
     learned = asyncio.Event()
     both = [KeptSecrets(database, LocalSignals(), each, [key]) for each in (here, there)]

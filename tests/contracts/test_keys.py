@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from outlast.clock import Clock, ManualClock, SystemClock
 from outlast.errors import InvalidInput, NotFound, StoreUnavailable, Unauthenticated
 from outlast.events.signals import LocalSignals
-from outlast.owners.keys import USED_EVERY, Keys
+from outlast.handles.keys import USED_EVERY, Keys
+from outlast.limits import Limits
 from outlast.store.database import CommitWatcher, Database
-from outlast.store.keys import Key
+from outlast.store.repositories.keys import Key
 from outlast.store.tables import keys as key_rows
 from tests.support.store import OWNER
 
@@ -138,6 +139,7 @@ async def test_a_key_opens_also_when_its_use_cannot_be_written(database: Databas
 
     class ReadOnly:
         watcher: CommitWatcher | None = None
+        limits = Limits()
 
         async def transaction(self, fn: Any, *, name: str) -> Any:
             raise StoreUnavailable("The disk is full.")

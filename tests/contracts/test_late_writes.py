@@ -5,13 +5,14 @@ import sqlalchemy as sa
 
 from outlast import ids
 from outlast.ids import TurnId
-from outlast.store import inputs, messages, spending, turns
-from outlast.store.batch import Batch
 from outlast.store.database import Database
-from outlast.store.inputs import InputKind, InputState, Mode
-from outlast.store.statement import Write
-from outlast.store.turns import Origin
-from outlast.store.unit import LockedSession, Unit
+from outlast.store.locked_session import LockedSession
+from outlast.store.repositories import inputs, messages, spending, turns
+from outlast.store.repositories.inputs import InputKind, InputState, Mode
+from outlast.store.repositories.turns import Origin
+from outlast.store.sql.batch import Batch
+from outlast.store.sql.statement import Write
+from outlast.store.unit import Unit
 from tests.support.store import OWNER, append, new_session, note, stored_notes
 
 USAGE = {"input_tokens": 3, "output_tokens": 2, "cache_read_tokens": 0, "cache_write_tokens": 0, "cost_microdollars": 5}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from outlast.store import outputs
 from outlast.store.database import Database
-from outlast.store.outputs import Chunk
+from outlast.store.repositories import outputs
+from outlast.store.repositories.outputs import Chunk
 from outlast.store.unit import Unit
 from tests.support.cut_connection import wire_to
 from tests.support.store import Outbox, append, new_session, note, opened, stored_notes

@@ -15,8 +15,11 @@ from alembic.script import ScriptDirectory
 
 from outlast.clock import SystemClock
 from outlast.errors import SchemaMismatch
-from outlast.store import jobs, migrations, opening, opening_postgres, schema
+from outlast.store import migrations, schema, urls
 from outlast.store.database import Database
+from outlast.store.postgres import jobs
+from outlast.store.postgres.opening import open_postgres
+from outlast.store.sqlite import opening
 from outlast.store.tables import metadata
 from tests.support.store import append, new_session, note, opened, stored_notes
 
@@ -131,7 +134,7 @@ async def test_a_migration_that_fails_leaves_the_schema_as_it_was(
 
 async def test_many_processes_may_open_a_new_database_at_once(postgres_url: str) -> None:
     """On PostgreSQL the first one migrates, the others wait for it and find it done."""
-    databases = await asyncio.gather(*(opening_postgres.open_postgres(opening.parse(postgres_url)) for _ in range(4)))
+    databases = await asyncio.gather(*(open_postgres(urls.parse(postgres_url)) for _ in range(4)))
     for each in databases:
         await new_session(each)
         await each.close()

@@ -15,9 +15,9 @@ from outlast.engines.notify import PostgresSignals, payloads
 from outlast.engines.outbox import EngineOutbox
 from outlast.events.signals import log_topic
 from outlast.ids import TurnId
-from outlast.store import opening
-from outlast.store.connection import connect
+from outlast.store import urls
 from outlast.store.outbox import Work
+from outlast.store.postgres.connection import connect
 from outlast.store.unit import Unit
 from tests.support.checkpoint import Checkpoint
 from tests.support.store import new_session, note, opened
@@ -29,7 +29,7 @@ Pair = tuple[PostgresSignals, PostgresSignals]
 async def pair(postgres_url: str) -> AsyncIterator[Pair]:
     """Two processes' worth of signals."""
     async with AsyncExitStack() as stack:
-        one, other = (PostgresSignals(opening.parse(postgres_url)) for _ in range(2))
+        one, other = (PostgresSignals(urls.parse(postgres_url)) for _ in range(2))
         for each in (one, other):
             await each.start()
             stack.push_async_callback(each.close)
@@ -44,7 +44,7 @@ async def heard(signals: PostgresSignals, topic: str) -> asyncio.Event:
 
 async def cut(url: str) -> int:
     """End every listening connection from outside; gives how many there were."""
-    admin = await connect(opening.parse(url), name="admin", when_closed=lambda: None)
+    admin = await connect(urls.parse(url), name="admin", when_closed=lambda: None)
     try:
         found = await admin.fetch(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -120,7 +120,7 @@ async def test_a_commit_that_brings_work_takes_its_signals_along(ready_postgres_
     """DESIGN 8: it notifies anyway. Others hear of it once, and so does the process that made it."""
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(opened(ready_postgres_url))
-        one, other = (PostgresSignals(opening.parse(ready_postgres_url)) for _ in range(2))
+        one, other = (PostgresSignals(urls.parse(ready_postgres_url)) for _ in range(2))
         for each in (one, other):
             await each.start()
             stack.push_async_callback(each.close)
@@ -191,7 +191,7 @@ async def test_the_last_words_of_a_connection_are_heard_after_it_was_closed(
         await plain(self, channel, hear)
 
     monkeypatch.setattr(Connection, "add_listener", listen)
-    signals = PostgresSignals(opening.parse(postgres_url))
+    signals = PostgresSignals(urls.parse(postgres_url))
     await signals.start()
     try:
         there = await heard(signals, "turn:1")

@@ -12,18 +12,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from outlast.clock import SystemClock
 from outlast.errors import TooManyRequests
 from outlast.ids import SessionId, TurnId, WorkerId
-from outlast.sessions import inbox, turn
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import Claim, TurnLimits
-from outlast.store import turns
+from outlast.limits import Limits
 from outlast.store.database import Database
 from outlast.store.outbox import Committed, SilentOutbox, Work
-from outlast.store.turns import Disposition, Origin, TurnState
+from outlast.store.repositories import turns
+from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
-from tests.support.store import OWNER, new_session, opened
+from outlast.transitions import inbox, turn
+from outlast.transitions.turn import Claim
+from tests.support.store import OWNER, new_session, opened, under
 
 T = TypeVar("T")
-ONE = TurnLimits(max_running_per_owner=1)
+ONE = Limits(max_running_per_owner=1)
 _WAITING = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
 
 
@@ -53,11 +53,11 @@ async def work(connection: AsyncConnection, fn: Callable[[Unit], T]) -> T:
 
 
 def starting(session_id: SessionId) -> Callable[[Unit], TurnId]:
-    return lambda unit: turn.start(unit, unit.lock(session_id), Origin.USER, limits=ONE)
+    return lambda unit: turn.start(under(ONE, unit), unit.lock(session_id), Origin.USER)
 
 
 def ending(claim: Claim) -> Callable[[Unit], Disposition]:
-    return lambda unit: turn.end(unit, claim, TurnState.COMPLETED, {}, values={}, limits=ONE)
+    return lambda unit: turn.end(under(ONE, unit), claim, TurnState.COMPLETED, {}, values={})
 
 
 async def waits_for_a_lock(engine: AsyncEngine) -> None:
@@ -115,7 +115,7 @@ async def test_a_waiting_turn_that_is_stopped_leaves_its_place_to_the_next(
     for each in (two, three):
         await database.transaction(starting(each), name="start")
     async with engine.connect() as first, engine.connect() as second:
-        await work(first, lambda unit: turn.request_stop(unit, two, owner_id=OWNER, limits=ONE))
+        await work(first, lambda unit: turn.request_stop(under(ONE, unit), two, owner_id=OWNER))
         later = asyncio.create_task(work(second, ending(claim)))
         await waits_for_a_row(engine)
         await first.commit()
@@ -145,7 +145,7 @@ async def test_messages_to_busy_sessions_are_counted_one_after_the_other(
 
 
 def saying(session_id: SessionId, limits: Limits) -> Callable[[Unit], object]:
-    return lambda unit: inbox.accept(unit, session_id, "hello", owner_id=OWNER, limits=limits)
+    return lambda unit: inbox.accept(under(limits, unit), session_id, "hello", owner_id=OWNER)
 
 
 async def waits_for_a_row(engine: AsyncEngine) -> None:
@@ -160,7 +160,7 @@ async def waits_for_a_row(engine: AsyncEngine) -> None:
 class Worker(SilentOutbox):
     """Runs what commits hand on, as fast as it comes: claims a turn, and ends it."""
 
-    def __init__(self, database: Database, limits: TurnLimits) -> None:
+    def __init__(self, database: Database, limits: Limits) -> None:
         self.ended: list[str] = []
         self.most = 0
         self._database = database
@@ -185,23 +185,23 @@ class Worker(SilentOutbox):
                     self._queue.put_nowait(work)
 
     def _claim(self, turn_id: TurnId, unit: Unit) -> Claim:
-        claim = turn.claim(unit, turn_id, WorkerId("wrk_1"), limits=self._limits)
+        claim = turn.claim(under(self._limits, unit), turn_id, WorkerId("wrk_1"))
         assert claim is not None
         self.most = max(self.most, turns.open_of_owner(unit.connection, OWNER)[0])
         return claim
 
     def _end(self, claim: Claim, unit: Unit) -> None:
-        turn.end(unit, claim, TurnState.COMPLETED, {}, values={}, limits=self._limits)
+        turn.end(under(self._limits, unit), claim, TurnState.COMPLETED, {}, values={})
 
 
 async def test_many_turns_at_once_share_the_owners_places_and_all_run(database: Database) -> None:
     """D13, P3: starts and ends in any order; never more than may run, and none is left waiting."""
-    limits = TurnLimits(max_running_per_owner=3)
+    limits = Limits(max_running_per_owner=3)
     made = [await new_session(database) for _ in range(24)]
     worker = Worker(database, limits)
 
     def start(session_id: SessionId, unit: Unit) -> TurnId:
-        return turn.start(unit, unit.lock(session_id), Origin.USER, limits=limits)
+        return turn.start(under(limits, unit), unit.lock(session_id), Origin.USER)
 
     running = [asyncio.create_task(worker.run(len(made))) for _ in range(4)]
     async with asyncio.timeout(30):

@@ -8,8 +8,9 @@ from alembic import command
 from alembic.config import Config
 
 from outlast.ids import SessionId
-from outlast.store import migrations, schema, sessions
-from outlast.store.sqlite import make_engine
+from outlast.store import migrations, schema
+from outlast.store.repositories import sessions
+from outlast.store.sqlite.database import make_engine
 
 _SESSION: dict[str, Any] = {
     **dict.fromkeys(("first_event", "last_event", "last_message", "last_input", "created_at", "updated_at"), 1),

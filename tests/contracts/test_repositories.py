@@ -11,16 +11,14 @@ from asyncpg.exceptions import UniqueViolationError
 from outlast import ids
 from outlast.errors import NotFound
 from outlast.ids import InputId, SessionId, TaskId, TurnId, WorkerId
-from outlast.sessions import inbox, settlement, turn
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
-from outlast.store import inputs, messages, sessions, tasks, turns
+from outlast.limits import Limits
 from outlast.store.database import Database
-from outlast.store.inputs import InputKind, InputState, Mode
-from outlast.store.tasks import NewTask, TaskState, WakePolicy
-from outlast.store.turns import Disposition, Origin, TurnState
+from outlast.store.repositories import inputs, messages, sessions, tasks, turns
+from outlast.store.repositories.inputs import InputKind, InputState, Mode
+from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
+from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.tasks import service
+from outlast.transitions import inbox, task_moves, turn, verdicts
 from tests.support.store import OWNER, new_session
 
 LIMITS = Limits()
@@ -52,6 +50,10 @@ async def test_sessions_are_listed_newest_first_page_by_page_and_only_ones_own(d
     assert second.next is None
 
 
+def body_of(name: str) -> dict[str, Any]:
+    return {"files": [{"id": "file_1", "name": name, "media_type": "text/plain", "bytes": 1}]}
+
+
 async def test_inputs_wait_in_the_order_in_which_they_came(database: Database) -> None:
     session_id = await new_session(database)
 
@@ -65,7 +67,7 @@ async def test_inputs_wait_in_the_order_in_which_they_came(database: Database) -
                 kind=InputKind.MESSAGE,
                 mode=mode,
                 text=text,
-                body={"files": [{"name": text}]},
+                body=body_of(text),
                 was_busy=True,
             )
 
@@ -76,7 +78,7 @@ async def test_inputs_wait_in_the_order_in_which_they_came(database: Database) -
         ("two", 2, Mode.STEER),
         ("three", 3, Mode.INTERRUPT),
     ]
-    assert waiting[0].body == {"files": [{"name": "one"}]}
+    assert waiting[0].body == body_of("one")
 
     def deliver(unit: Unit) -> None:
         inputs.mark_delivered(unit, [waiting[1].id], TurnId("trn_1"), 7)
@@ -131,7 +133,7 @@ async def test_messages_that_are_superseded_are_kept_and_no_longer_seen(database
 
 async def start_turn(database: Database, session_id: SessionId) -> TurnId:
     def start(unit: Unit) -> TurnId:
-        return turn.start(unit, unit.lock(session_id), Origin.USER, limits=TurnLimits())
+        return turn.start(unit, unit.lock(session_id), Origin.USER)
 
     return await database.transaction(start, name="start")
 
@@ -211,13 +213,13 @@ async def test_a_task_comes_back_and_ends_once(database: Database) -> None:
     new = NewTask(ids.task_id(), "Survey", tool="survey", wake=WakePolicy.SILENT, ran_for=timedelta(seconds=2))
 
     def make(unit: Unit) -> tasks.Task:
-        return service.make(unit, session_id, new, worker_id=WorkerId("wrk_1"))
+        return task_moves.make(unit, session_id, new, worker_id=WorkerId("wrk_1"))
 
     made = await database.transaction(make, name="make")
     assert (made.title, made.tool, made.state, made.attempt) == ("Survey", "survey", TaskState.RUNNING, 1)
 
     def end(unit: Unit, state: TaskState, attempt: int) -> Disposition:
-        return service.end(unit, new.id, state, attempt=attempt, result="deep", limits=LIMITS)
+        return task_moves.end(unit, new.id, state, attempt=attempt, result="deep")
 
     stale = await database.transaction(lambda unit: end(unit, TaskState.FAILED, 9), name="end")
     first = await database.transaction(lambda unit: end(unit, TaskState.SUCCEEDED, 1), name="end")
@@ -234,27 +236,27 @@ async def test_everything_of_another_owner_is_unknown(database: Database) -> Non
     """P7: for every move an owner can ask for, somebody else's id and an id that never was give one answer."""
     session_id = await new_session(database)
     sent = await database.transaction(
-        lambda unit: inbox.accept(unit, session_id, "hello", owner_id=OWNER, limits=LIMITS), name="accept"
+        lambda unit: inbox.accept(unit, session_id, "hello", owner_id=OWNER), name="accept"
     )
     task = NewTask(ids.task_id(), "Survey")
     await database.transaction(
-        lambda unit: service.make(unit, session_id, task, worker_id=WorkerId("wrk_1")), name="make"
+        lambda unit: task_moves.make(unit, session_id, task, worker_id=WorkerId("wrk_1")), name="make"
     )
 
     def moves(
         owner: str, session: SessionId, input_id: InputId, task_id: TaskId
     ) -> dict[str, Callable[[Unit], object]]:
         return {
-            "send": lambda unit: inbox.accept(unit, session, "x", owner_id=owner, limits=LIMITS),
-            "edit": lambda unit: inbox.edit(unit, session, input_id, "x", owner_id=owner, limits=LIMITS),
+            "send": lambda unit: inbox.accept(unit, session, "x", owner_id=owner),
+            "edit": lambda unit: inbox.edit(unit, session, input_id, "x", owner_id=owner),
             "remove": lambda unit: inbox.remove(unit, session, input_id, owner_id=owner),
-            "stop": lambda unit: turn.request_stop(unit, session, owner_id=owner, limits=LIMITS.turns),
-            "resume": lambda unit: turn.resume(unit, session, owner_id=owner, limits=LIMITS.turns),
-            "retry": lambda unit: turn.retry(unit, session, owner_id=owner, limits=LIMITS.turns),
-            "settle": lambda unit: settlement.settle(
-                unit, session, "c", settlement.Verdict.WORKED, by="x", note="", owner_id=owner, limits=LIMITS
+            "stop": lambda unit: turn.request_stop(unit, session, owner_id=owner),
+            "resume": lambda unit: turn.resume(unit, session, owner_id=owner),
+            "retry": lambda unit: turn.retry(unit, session, owner_id=owner),
+            "settle": lambda unit: verdicts.of_call(
+                unit, session, "c", verdicts.Verdict.WORKED, by="x", note="", owner_id=owner
             ),
-            "cancel": lambda unit: service.request_cancel(unit, task_id, owner_id=owner, limits=LIMITS),
+            "cancel": lambda unit: task_moves.request_cancel(unit, task_id, owner_id=owner),
         }
 
     foreign = moves("someone else", session_id, sent.input.id, task.id)
@@ -275,8 +277,8 @@ async def test_the_next_turn_of_a_session_is_found(database: Database) -> None:
     session_id, other_id = await new_session(database), await new_session(database)
 
     def start(unit: Unit, session_id: SessionId) -> TurnId:
-        turn_id = turn.start(unit, unit.lock(session_id), Origin.USER, limits=TurnLimits())
-        turn.request_stop(unit, session_id, owner_id=OWNER, limits=TurnLimits())
+        turn_id = turn.start(unit, unit.lock(session_id), Origin.USER)
+        turn.request_stop(unit, session_id, owner_id=OWNER)
         return turn_id
 
     made = [await database.transaction(lambda unit: start(unit, session_id), name="start") for _ in range(3)]

@@ -9,12 +9,11 @@ import pytest
 from outlast import ids
 from outlast.errors import InvalidInput
 from outlast.ids import SessionId
-from outlast.sessions import inbox
-from outlast.sessions.inbox import Limits
-from outlast.store import creations, sessions
 from outlast.store.database import Database
-from outlast.store.sessions import Wanted
+from outlast.store.repositories import creations, sessions
+from outlast.store.repositories.sessions import Wanted
 from outlast.store.unit import Unit
+from outlast.transitions import inbox
 from tests.support.store import OWNER
 
 
@@ -42,7 +41,7 @@ async def test_a_search_looks_into_titles_and_messages_in_any_case(database: Dat
     titled = await made(database, title="Die ÜBERFAHRT: 100%")
     said = await made(database, metadata={"hidden": "needle"})
     await database.transaction(
-        lambda unit: inbox.accept(unit, said, "Wo ist der Älteste_Hafen?", owner_id=OWNER, limits=Limits()),
+        lambda unit: inbox.accept(unit, said, "Wo ist der Älteste_Hafen?", owner_id=OWNER),
         name="accept",
     )
     assert await found(database, search="überfahrt") == {titled}
@@ -57,7 +56,7 @@ async def test_the_first_message_tells_sessions_apart(database: Database) -> Non
     session_id = await made(database)
     for text in ("Wo ist der\nÄlteste Hafen?", "Und jetzt?"):
         await database.transaction(
-            lambda unit, text=text: inbox.accept(unit, session_id, text, owner_id=OWNER, limits=Limits()),
+            lambda unit, text=text: inbox.accept(unit, session_id, text, owner_id=OWNER),
             name="accept",
         )
     page = await database.read(lambda connection: sessions.page(connection, OWNER, limit=1))

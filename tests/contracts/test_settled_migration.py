@@ -9,8 +9,9 @@ from alembic.config import Config
 from pydantic_core import to_json
 
 from outlast.ids import TaskId
-from outlast.store import migrations, schema, tasks
-from outlast.store.sqlite import make_engine
+from outlast.store import migrations, schema
+from outlast.store.repositories import tasks
+from outlast.store.sqlite.database import make_engine
 
 _SESSION: dict[str, Any] = {
     **dict.fromkeys(("first_event", "last_event", "last_message", "last_input", "created_at", "updated_at"), 1),

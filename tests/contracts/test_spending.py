@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from outlast.handles import usage as report
 from outlast.ids import OwnerId
-from outlast.owners import spending as report
-from outlast.store import spending
 from outlast.store.database import Database
-from outlast.store.spending import Spent
+from outlast.store.repositories import spending
+from outlast.store.repositories.spending import Spent
 from outlast.store.unit import Unit
 from tests.support.store import OWNER
 

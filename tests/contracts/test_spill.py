@@ -9,8 +9,8 @@ from pydantic_core import from_json, to_json
 
 from outlast.errors import StoreUnavailable
 from outlast.ids import SessionId
-from outlast.store.files import FileStore
-from outlast.store.spill import ROW_BYTES, pack, pack_object, unpack, unpack_object
+from outlast.store.files.file_store import FileStore
+from outlast.store.files.spill import ROW_BYTES, pack, pack_object, unpack, unpack_object
 
 SESSION = SessionId("ses_1")
 

@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from outlast.errors import StoreUnavailable
-from outlast.store import sessions, turns
 from outlast.store.database import Database
-from outlast.store.statement import Row, Statement
+from outlast.store.repositories import sessions, turns
+from outlast.store.sql.statement import Row, Statement
 from outlast.store.tables import sessions as table
 from outlast.store.unit import Unit
 from tests.support.store import OWNER, new_session, opened

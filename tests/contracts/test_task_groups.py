@@ -6,17 +6,16 @@ from functools import partial
 import pytest
 
 from outlast import ids
+from outlast.calls.intake import TaskIntake
 from outlast.ids import SessionId, TaskId, WorkerId
-from outlast.sessions.inbox import Limits
-from outlast.store import tasks
 from outlast.store.database import Database
-from outlast.store.tasks import NewTask, Task, TaskState, WakePolicy
-from outlast.store.together import LeftOut, Together
-from outlast.store.turns import Disposition
+from outlast.store.group_commit import GroupCommit, LeftOut
+from outlast.store.repositories import tasks
+from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
+from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.tasks import groups
-from outlast.tasks.groups import Claimed, Ending
-from outlast.tasks.intake import TaskIntake
+from outlast.transitions import many_tasks
+from outlast.transitions.many_tasks import Claimed, Ending
 from tests.support.store import new_session, stored_events
 
 ME = WorkerId("wrk_me")
@@ -47,12 +46,12 @@ async def accepted(
 
 async def claim(database: Database, *task_ids: TaskId) -> Sequence[object]:
     return await database.transaction(
-        lambda unit: groups.claim(unit, task_ids, ME, permit=allowed, is_alone=False), name="claim"
+        lambda unit: many_tasks.claim(unit, task_ids, ME, permit=allowed, is_alone=False), name="claim"
     )
 
 
 async def end(database: Database, *endings: Ending, is_alone: bool = False) -> Sequence[object]:
-    end = partial(groups.end, endings=endings, is_alone=is_alone, limits=Limits())
+    end = partial(many_tasks.end, endings=endings, is_alone=is_alone)
     return await database.transaction(end, name="end")
 
 
@@ -95,7 +94,7 @@ async def test_who_may_not_claim_claims_nothing(database: Database) -> None:
     one, two = await accepted(database, session_id, 2)
     with pytest.raises(NotAllowed):
         await database.transaction(
-            lambda unit: groups.claim(unit, [one, two], ME, permit=refused, is_alone=False), name="claim"
+            lambda unit: many_tasks.claim(unit, [one, two], ME, permit=refused, is_alone=False), name="claim"
         )
     assert (await found(database, one)).state is TaskState.QUEUED
 
@@ -105,7 +104,7 @@ async def test_the_first_end_wins_in_a_group_and_after_it(database: Database) ->
     session_id = await new_session(database)
     one, two = await accepted(database, session_id, 2)
     await claim(database, one, two)
-    settle: Together[Ending, Disposition] = Together(database, partial(groups.end, limits=Limits()), name="end")
+    settle: GroupCommit[Ending, Disposition] = GroupCommit(database, partial(many_tasks.end), name="end")
     done = Ending(session_id, one, 1, TaskState.SUCCEEDED, result={"metres": 7})
     late = Ending(session_id, one, 1, TaskState.FAILED, error={"kind": "tool_error", "message": "too late"})
     stale = Ending(session_id, two, 3, TaskState.SUCCEEDED)

@@ -10,9 +10,9 @@ from sqlalchemy.util import await_only
 
 from outlast.errors import StoreUnavailable
 from outlast.ids import TurnId
-from outlast.store import turns
 from outlast.store.database import Database, Moment
 from outlast.store.outbox import Committed, Work
+from outlast.store.repositories import turns
 from outlast.store.unit import Unit
 from tests.support.store import Outbox, append, count_events, new_session, note, opened, started, stored_notes
 

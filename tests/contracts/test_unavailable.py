@@ -10,9 +10,11 @@ from sqlalchemy import exc as exc_types
 
 from outlast.clock import SystemClock
 from outlast.errors import OutlastError, StoreUnavailable
-from outlast.store import opening, opening_postgres
-from outlast.store.database import Database, persistently
-from outlast.store.postgres import PostgresDatabase
+from outlast.store import urls
+from outlast.store.database import Database, retry_while_unavailable
+from outlast.store.postgres.database import PostgresDatabase
+from outlast.store.postgres.opening import open_postgres
+from outlast.store.sqlite import opening
 from outlast.store.unit import Unit
 from tests.support.store import HeldWriter, append, new_session, note, opened, started, stored_notes
 
@@ -86,7 +88,7 @@ async def test_a_full_disk_is_an_unavailable_store(sqlite_url: str) -> None:
         expected = ["beside"] if beside == 1 else []
         assert beside == 1 or isinstance(beside, StoreUnavailable)
         assert await stored_notes(database, session_id) == expected
-        await persistently(lambda: append(database, session_id, note("later")))
+        await retry_while_unavailable(lambda: append(database, session_id, note("later")))
         assert await stored_notes(database, session_id) == [*expected, "later"]
 
 
@@ -166,14 +168,14 @@ async def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     """Whoever starts a process is told where it looked and why that failed, and never the password."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    urls = {
+    places = {
         f"postgresql://postgres:hidden@/nothing?host={tmp_path}": f"{tmp_path}/.s.PGSQL.5432",
         f"postgresql://postgres:hidden@127.0.0.1:{port}/nothing": f"127.0.0.1:{port}",
         "postgresql://postgres:hidden@nowhere.invalid/nothing": "nowhere.invalid:5432",
     }
-    for url, place in urls.items():
+    for url, place in places.items():
         with pytest.raises(StoreUnavailable) as caught:
-            await opening_postgres.open_postgres(opening.parse(url))
+            await open_postgres(urls.parse(url))
         assert f"PostgreSQL at {place} cannot be used: [Errno" in caught.value.message
         assert "hidden" not in caught.value.message
 
@@ -181,9 +183,9 @@ async def test_a_server_that_is_not_there_is_said_so(tmp_path: Path) -> None:
 async def test_a_server_that_does_not_answer_is_given_up() -> None:
     """Neither a start nor a request waits a minute for a host that says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = opening.parse(f"postgresql://postgres@127.0.0.1:{silent.getsockname()[1]}/nothing")
+        url = urls.parse(f"postgresql://postgres@127.0.0.1:{silent.getsockname()[1]}/nothing")
         with pytest.raises(StoreUnavailable, match=r"no answer within 0\.1 seconds"):
-            await opening_postgres.open_postgres(url, wait=0.1)
+            await open_postgres(url, wait=0.1)
         database = PostgresDatabase(url, wait=0.1)
         with pytest.raises(StoreUnavailable):
             await database.read(lambda connection: None)
@@ -203,5 +205,5 @@ async def test_a_closed_store_says_so(sqlite_url: str) -> None:
     async with opened(sqlite_url) as database:
         session_id = await new_session(database)
     with pytest.raises(StoreUnavailable) as caught:
-        await persistently(lambda: append(database, session_id, note("too late")))
+        await retry_while_unavailable(lambda: append(database, session_id, note("too late")))
     assert caught.value.details["is_closed"] is True

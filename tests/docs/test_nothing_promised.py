@@ -14,10 +14,10 @@ from outlast import Outlast
 from outlast.api import create_app
 from outlast.client.tasks import State as ClientState
 from outlast.events.types import EventType
-from outlast.sessions.session import SessionState
-from outlast.store.inputs import InputKind, InputState
-from outlast.store.tasks import TaskState, WakePolicy
-from outlast.store.turns import Origin, TurnState
+from outlast.handles.session import SessionState
+from outlast.store.repositories.inputs import InputKind, InputState
+from outlast.store.repositories.tasks import TaskState, WakePolicy
+from outlast.store.repositories.turns import Origin, TurnState
 
 PACKAGE = Path(__file__).parents[2] / "src" / "outlast"
 VOCABULARIES = (TaskState, TurnState, Origin, InputKind, InputState, WakePolicy, EventType)

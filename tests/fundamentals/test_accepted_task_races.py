@@ -9,16 +9,16 @@ import pytest
 import sqlalchemy as sa
 from pydantic_ai import Tool
 
+from outlast.calls.intake import TaskIntake
 from outlast.engines import embedded as embedding
-from outlast.engines import engine
 from outlast.errors import StoreUnavailable
 from outlast.ids import TaskId
-from outlast.store import pauses
-from outlast.store.pauses import Pause
-from outlast.store.sqlite import SqliteDatabase
-from outlast.store.tasks import TaskState
-from outlast.tasks import service
-from outlast.tasks.intake import TaskIntake
+from outlast.runs import worker
+from outlast.store.repositories import pauses
+from outlast.store.repositories.pauses import Pause
+from outlast.store.repositories.tasks import TaskState
+from outlast.store.sqlite.database import SqliteDatabase
+from outlast.transitions import task_moves
 from tests.fundamentals.test_accepted_tasks import PATIENCE, ended, new
 from tests.support.checkpoint import Checkpoint
 from tests.support.commits import HeldCommits, let_run
@@ -42,13 +42,13 @@ class Payments:
 
 
 def when_it_leaves(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
-    leave = engine.Worker.leave
+    leave = worker.Worker.leave
 
-    def leaves(self: engine.Worker) -> None:
+    def leaves(self: worker.Worker) -> None:
         leave(self)
         do()
 
-    monkeypatch.setattr(engine.Worker, "leave", leaves)
+    monkeypatch.setattr(worker.Worker, "leave", leaves)
 
 
 async def test_one_that_is_claimed_while_the_process_leaves_is_left_to_the_next(
@@ -79,14 +79,13 @@ async def test_one_that_was_to_be_cancelled_is_not_given_back(
     payments.here.open()
     async with embedded(tools=[payments.tool("first")]) as first:
         session = await first.sessions.create()
-        limits = first.tasks.limits
         commits = HeldCommits(first.database)
         commits.hold("task.accept")
         accepting = asyncio.create_task(TaskIntake(first.database).accept(session.id, asked))
         await commits.reached("task.accept")
         canceling = asyncio.create_task(
             first.database.transaction(
-                lambda unit: service.request_cancel(unit, TaskId(asked.id), owner_id="local", limits=limits),
+                lambda unit: task_moves.request_cancel(unit, TaskId(asked.id), owner_id="local"),
                 name="cancel",
             )
         )

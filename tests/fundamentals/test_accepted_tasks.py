@@ -11,12 +11,12 @@ from pydantic_ai.exceptions import ToolFailed
 
 import outlast as public
 from outlast import Outlast, Session, Task, ids
-from outlast.calls.direct import DirectTools
+from outlast.agents.direct import DirectTools
+from outlast.calls.intake import TaskIntake
 from outlast.errors import NotFound
 from outlast.ids import SessionId
-from outlast.store import outputs
-from outlast.store.tasks import NewTask, TaskState, WakePolicy
-from outlast.tasks.intake import TaskIntake
+from outlast.store.repositories import outputs
+from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
 from outlast.testing import ScriptedModel
 from tests.support.background import wakes_seen
 from tests.support.calls import silent_call

@@ -14,8 +14,8 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.models.wrapper import WrapperModel
 
 from outlast import TurnContext, hints
+from outlast.calls.intake import TaskIntake
 from outlast.errors import InvalidInput
-from outlast.tasks.intake import TaskIntake
 from outlast.testing import call
 from tests.fundamentals.test_accepted_tasks import new
 from tests.support.runtime import Runtime, event_types, events_of, scripted

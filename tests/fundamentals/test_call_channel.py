@@ -12,7 +12,7 @@ from pydantic_ai import Tool
 
 import outlast as public
 from outlast import hints
-from outlast.store.tasks import TaskState
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import call
 from tests.support.background import (
     BUDGET,

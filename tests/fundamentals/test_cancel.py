@@ -9,7 +9,7 @@ import pytest
 import outlast as public
 from outlast import Session
 from outlast.errors import Conflict, InvalidInput, NotFound
-from outlast.store.tasks import Task, TaskState
+from outlast.store.repositories.tasks import Task, TaskState
 from outlast.testing import call, gate
 from tests.support.background import (
     BUDGET,

@@ -11,9 +11,9 @@ from pydantic_core import to_json
 
 import outlast as public
 from outlast import Outlast, Settings, hints
-from outlast.calls.control import INSTRUCTIONS, NAMES
-from outlast.store.tasks import TaskState
-from outlast.tasks.desk import BackgroundDesk
+from outlast.calls.control.background import BackgroundControl
+from outlast.calls.control.toolset import INSTRUCTIONS, NAMES
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call, tool_returns
 from tests.support.asking import answer, asks
 from tests.support.background import BUDGET, ThreadGate, nth_event, only_task, parked_session, task_that, wakes_seen
@@ -113,13 +113,13 @@ async def test_a_wait_is_clamped(runtime: Runtime, monkeypatch: pytest.MonkeyPat
     """B2: larger values than 300 s are 300 s."""
     here = Checkpoint()
     waits: list[float] = []
-    look = BackgroundDesk.look
+    look = BackgroundControl.look
 
-    async def looks(self: BackgroundDesk, *args: Any, wait_seconds: float, cancel: bool) -> dict[str, Any]:
+    async def looks(self: BackgroundControl, *args: Any, wait_seconds: float, cancel: bool) -> dict[str, Any]:
         waits.append(wait_seconds)
         return await look(self, *args, wait_seconds=0, cancel=cancel)
 
-    monkeypatch.setattr(BackgroundDesk, "look", looks)
+    monkeypatch.setattr(BackgroundControl, "look", looks)
     model = asks({"task_id": "$task", "wait_seconds": asked})
     async with runtime(model, tools=[survey_until(here)], budget=BUDGET) as outlast:
         session, _ = await parked_session(outlast)
@@ -175,7 +175,7 @@ async def test_cancel_of_a_finished_task_returns_its_real_outcome(runtime: Runti
 
 async def test_a_cancel_that_is_not_confirmed_says_so(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """B6: a thread cannot be killed; the model hears that it may still finish."""
-    monkeypatch.setattr("outlast.tasks.desk._CANCEL_SECONDS", 0.05)
+    monkeypatch.setattr("outlast.calls.control.background._CANCEL_SECONDS", 0.05)
     here = ThreadGate()
 
     def survey() -> str:

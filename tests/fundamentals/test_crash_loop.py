@@ -9,15 +9,15 @@ import sqlalchemy as sa
 from outlast import Outlast, Session
 from outlast.events.outcome import Outcome
 from outlast.ids import SessionId, TurnId, WorkerId
-from outlast.sessions import delivery, inbox, turn
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
-from outlast.store import turns
-from outlast.store.inputs import Input
-from outlast.store.turns import TurnRow
+from outlast.limits import Limits
+from outlast.runs.turns import delivery
+from outlast.store.repositories import turns
+from outlast.store.repositories.inputs import Input
+from outlast.store.repositories.turns import TurnRow
 from outlast.store.unit import Unit
+from outlast.transitions import inbox, turn
 from tests.support.runtime import Runtime
-from tests.support.store import new_session, opened
+from tests.support.store import new_session, opened, under
 
 DEAD = WorkerId("wrk_dead")
 
@@ -29,13 +29,13 @@ async def left_after(runtime: Runtime, deaths: int) -> tuple[SessionId, TurnId]:
         session_id = await new_session(database, owner_id="local")
 
         def leave(unit: Unit) -> TurnId:
-            turn_id = inbox.accept(unit, session_id, "Go.", owner_id="local", limits=Limits()).turn_id
+            turn_id = inbox.accept(unit, session_id, "Go.", owner_id="local").turn_id
             assert turn_id is not None
             for death in range(deaths):
                 assert turn.claim(unit, turn_id, DEAD) is not None
                 if death < deaths - 1:
                     row = row_of(unit.connection, turn_id)
-                    turn.requeue(unit, row, has_crashed=True, limits=TurnLimits(max_claims=100))
+                    turn.requeue(under(Limits(max_claims=100), unit), row, has_crashed=True)
             return turn_id
 
         return session_id, await database.transaction(leave, name="leave")

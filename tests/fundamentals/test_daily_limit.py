@@ -6,8 +6,7 @@ import pytest
 from pydantic_ai import Agent
 
 from outlast.errors import LimitReached
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
+from outlast.limits import Limits
 from outlast.testing import call
 from tests.support.checkpoint import Checkpoint
 from tests.support.clocks import MIDNIGHT, NOON, SetClock
@@ -15,7 +14,7 @@ from tests.support.prices import PricedModel
 from tests.support.runtime import Runtime, event_types, events_of, wake
 
 DOLLAR = 1_000_000
-AT_A_DOLLAR = Limits(turns=TurnLimits(daily_cost=DOLLAR))
+AT_A_DOLLAR = Limits(daily_cost=DOLLAR)
 
 
 async def test_what_turns_use_is_added_up_by_owner(embedded: Runtime) -> None:

@@ -6,7 +6,10 @@ import pytest
 from pydantic_ai import Agent, ApprovalRequired, CallDeferred, DeferredToolRequests, Tool, ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
+from outlast import hints
 from outlast.testing import ScriptedModel, call
+from tests.support.background import task_that
+from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime
 
 RAN: list[int] = []
@@ -51,6 +54,8 @@ async def test_a_call_that_nobody_can_approve_is_told_as_it_is(runtime: Runtime,
         assert (outcome.error["kind"], outcome.error["is_retryable"]) == ("deferred_call", False)
         [told] = outcome.calls
         assert (told.outcome, str(told.result).endswith(words)) == ("interrupted", True), told.result
+        left = [each["tool"] for each in (await session.refresh()).interrupted_calls]
+        assert left == (["act"] if name == "handed out" else []), "what never ran is nothing to settle"
         assert (await session.ask("go on")).text == "Well then."
     assert RAN == []
 
@@ -67,4 +72,31 @@ async def test_an_agent_that_gives_such_calls_as_output_completes(runtime: Runti
         assert isinstance(outcome.output, DeferredToolRequests)
         [told] = outcome.calls
         assert (told.outcome, str(told.result).endswith(words)) == ("interrupted", True), told.result
+        left = [each["tool"] for each in (await session.refresh()).interrupted_calls]
+        assert left == (["act"] if name == "handed out" else [])
         assert (await session.ask("go on")).text == "Well then."
+
+
+@pytest.mark.parametrize(
+    ("asks", "words"), [(ApprovalRequired, "It was not run."), (CallDeferred, "It may take effect.")]
+)
+async def test_a_parked_call_that_nobody_can_approve_is_told_as_it_is(
+    runtime: Runtime, asks: type[Exception], words: str
+) -> None:
+    """A1, B4: its task says what it asks for, and not that something broke."""
+    here = Checkpoint()
+
+    async def act() -> str:
+        await here()
+        raise asks
+
+    tool = Tool(act, metadata=hints(budget=0.01))
+    model = ScriptedModel([call("act"), "It goes on.", "I see."])
+    async with runtime(agent=Agent(model, name="agent", tools=[tool])) as outlast:
+        session = await outlast.sessions.create()
+        assert (await (await session.send("act")).outcome()).text == "It goes on."
+        here.open()
+        ended = await task_that(session, lambda task: task.is_over)
+        assert ended.error is not None
+        assert ended.error["kind"] == "deferred_call"
+        assert ended.error["message"].endswith(words)

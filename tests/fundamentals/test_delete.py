@@ -10,12 +10,11 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from outlast import Outlast, Session
 from outlast.errors import Conflict, NotFound
-from outlast.sessions import delete
-from outlast.sessions.turn import TurnLimits
-from outlast.store import events
-from outlast.store.deleted import marked
+from outlast.store.repositories import events
+from outlast.store.repositories.deleted import marked
 from outlast.store.tables import metadata
 from outlast.testing import call, gate, text
+from outlast.transitions import deletion
 from tests.support.background import BUDGET, ThreadGate, parked
 from tests.support.checkpoint import Checkpoint
 from tests.support.deleting_child import LARGE, delete_until
@@ -279,7 +278,7 @@ async def test_whoever_sent_the_last_message_reads_to_the_end_of_the_log(runtime
         sent = await session.send("Go.")
         await here.reached()
         await outlast.database.transaction(
-            lambda unit: delete.mark(unit, session.id, owner_id=session.owner_id, limits=TurnLimits()), name="delete"
+            lambda unit: deletion.mark(unit, session.id, owner_id=session.owner_id), name="delete"
         )
         async with await sent.events() as stream:
             seen = [event async for event in stream]

@@ -51,7 +51,13 @@ async def test_an_existing_agent_goes_on_after_a_kill_in_a_sync_tool(world: Worl
         history = await session.history()
         assert stands_once(MESSAGE, history)
         check_history(history)
-    assert world.effects == ["desk opened", "measure Oslo", "whoami local", "desk opened", "desk closed"]
+    assert world.effects == [
+        "desk opened",
+        "measure Oslo",
+        "whoami local",
+        "desk opened",
+        "desk closed",
+    ]
 
 
 async def test_a_read_only_mcp_tool_in_flight_is_run_again(world: World) -> None:

@@ -12,8 +12,8 @@ from pydantic_ai.exceptions import ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage
 
 from outlast import TurnContext
+from outlast.agents.messages import history
 from outlast.errors import Conflict, TooManyRequests
-from outlast.sessions import history
 from outlast.testing import ScriptedModel, call, error, gate, text, texts_seen, tool_returns
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import check_history, outline, return_of

@@ -1,19 +1,25 @@
 """What an agent's code raises ends what it was run for: never the process, never another turn."""
 
 import asyncio
+import signal
+import socket
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent, FunctionToolset, Tool, ToolReturn
 from pydantic_ai.capabilities import ProcessHistory
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from outlast import Event, TurnContext
-from outlast.store.tasks import TaskState
+from outlast.containment import Contained, ForeignExit
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call
+from outlast.values.redact import error_chain, last_line, redact
 from tests.support.background import BUDGET, ThreadGate, nth_event, parked_session
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import check_history, return_of
@@ -226,6 +232,195 @@ async def test_a_value_that_exits_when_it_is_read_harms_nobody(runtime: Runtime)
         unseen = "[a Mute that cannot be shown: SystemExit]"
         assert [each.content for each in returned] == [{"a": 1}, {"a": unseen}, unseen]
         assert {each.outcome for each in returned} == {"success"}
+
+
+async def wait_for_interrupt() -> None:
+    """No statement of the tool raises it."""
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future.set_exception(KeyboardInterrupt())
+    await future
+
+
+async def wait_for_exit() -> None:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future.set_exception(SystemExit(3))
+    await future
+
+
+async def throw() -> None:
+    def wait() -> Generator[None]:
+        yield
+
+    waiting = wait()
+    next(waiting)
+    waiting.throw(KeyboardInterrupt())
+
+
+async def soon(called: asyncio.Event) -> None:
+    asyncio.get_running_loop().call_soon(exit_of(called))
+    await called.wait()
+
+
+async def soon_from_a_thread(called: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    await asyncio.to_thread(loop.call_soon_threadsafe, exit_of(called))
+    await called.wait()
+
+
+async def after_it_returned(called: asyncio.Event) -> None:
+    asyncio.get_running_loop().call_later(0.02, exit_of(called), Unspeakable())
+
+
+async def when_done(called: asyncio.Event) -> None:
+    done = asyncio.ensure_future(asyncio.sleep(0))
+    done.add_done_callback(lambda _: exit_of(called)())
+    await done
+
+
+async def when_readable(called: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    one, other = socket.socketpair()
+
+    def read() -> None:
+        loop.remove_reader(one)
+        one.close()
+        other.close()
+        exit_of(called)()
+
+    loop.add_reader(one, read)
+    other.send(b"x")
+
+
+def exit_of(called: asyncio.Event) -> Callable[..., None]:
+    def leave(*_: object) -> None:
+        called.set()
+        sys.exit(4)
+
+    return leave
+
+
+@pytest.mark.parametrize("waits", [wait_for_interrupt, wait_for_exit, throw])
+async def test_an_exit_that_no_statement_raised_is_an_error_of_its_tool(
+    runtime: Runtime, waits: Callable[[], Any]
+) -> None:
+    """A5: it is not taken for Ctrl-C."""
+    async with runtime(scripted(call("go", call_id="c1"), "It failed."), tools=[tool_of("go", waits)]) as outlast:
+        session = await outlast.sessions.create()
+        assert (await session.ask("Try.")).text == "It failed."
+        assert return_of("c1", await session.history()).outcome == "failed"
+
+
+@pytest.mark.parametrize("calls_back", [soon, soon_from_a_thread, after_it_returned, when_done, when_readable])
+async def test_a_callback_that_exits_harms_nobody(
+    runtime: Runtime, calls_back: Callable[[asyncio.Event], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A5, P8: also when its tool has long returned. It is logged as any error of a callback."""
+    called = asyncio.Event()
+
+    async def go() -> None:
+        await calls_back(called)
+
+    async with runtime(scripted(call("go"), "Done.", "Again."), tools=[go]) as outlast:
+        session = await outlast.sessions.create()
+        assert (await session.ask("Try.")).text == "Done."
+        await called.wait()
+        assert (await session.ask("And now?")).text == "Again."
+    assert "SystemExit was raised where only errors may be" in caplog.text
+
+
+async def test_ctrl_c_keeps_its_meaning_and_its_handler(runtime: Runtime) -> None:
+    """What the handler of the signal raises is no error of the code that it comes upon."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        async with runtime(scripted("Hello.")):
+            with pytest.raises(KeyboardInterrupt), Contained():
+                signal.raise_signal(signal.SIGINT)
+            with pytest.raises(ForeignExit), Contained():
+                await wait_for_interrupt()
+        assert signal.getsignal(signal.SIGINT) is interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+async def test_a_loop_is_left_as_it_was_found(runtime: Runtime) -> None:
+    loop, before = asyncio.get_running_loop(), dict(vars(asyncio.get_running_loop()))
+    async with runtime(scripted("Hello.")) as outlast:
+        assert (await (await outlast.sessions.create()).ask("Hi")).text == "Hello."
+    assert {name for name in vars(loop) if name.startswith(("call_", "_add_"))} == {
+        name for name in before if name.startswith(("call_", "_add_"))
+    }
+
+
+class Unspeakable(Exception):
+    """Ends the process when somebody asks what it says."""
+
+    def __str__(self) -> str:
+        sys.exit(9)
+
+    __repr__ = __str__
+
+
+class UnspeakableAssertion(Unspeakable, AssertionError):
+    """As a model raises it that cannot stream."""
+
+
+class UnspeakableRefusal(Unspeakable, UserError):
+    """As pydantic-ai raises it for an agent that was built wrongly."""
+
+
+@pytest.mark.parametrize("raised", [Unspeakable, UnspeakableAssertion, UnspeakableRefusal])
+async def test_an_error_that_exits_when_it_is_told_harms_nobody(
+    runtime: Runtime, raised: Callable[[], BaseException]
+) -> None:
+    """D9: of a model, of what stands around it and of a tool: logs and rows say that it cannot be shown."""
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        raise raised()
+
+    makers = [from_deps, from_history, from_output, from_instructions, from_toolset]
+    agents: list[dict[str, Any]] = [{"agent": Agent(FunctionModel(answer))}, *(make(raised) for make in makers)]
+    for each in agents:
+        async with runtime(**each) as outlast:
+            outcome = await (await outlast.sessions.create()).ask("Hi")
+            assert (outcome.state, outcome.error is None) == ("failed", False), each
+    tools = [tool_of("now", in_coroutine(raised)), tool_of("thread", in_thread(raised))]
+    async with runtime(scripted([call("now"), call("thread")], "Both failed."), tools=tools) as outlast:
+        assert (await (await outlast.sessions.create()).ask("Try.")).text == "Both failed."
+
+
+async def test_deps_whose_closing_exits_when_it_is_told_harm_nobody(runtime: Runtime) -> None:
+    """D9."""
+
+    @asynccontextmanager
+    async def deps(_: TurnContext) -> AsyncGenerator[None]:
+        yield
+        raise Unspeakable
+
+    async with runtime(scripted("Hello."), deps=deps) as outlast:
+        assert (await (await outlast.sessions.create()).ask("Hi")).text == "Hello."
+
+
+def test_no_object_ends_whoever_writes_it_into_a_log() -> None:
+    error = Unspeakable()
+    assert last_line(error).endswith("<exception str() failed>")
+    assert "<exception str() failed>" in error_chain(error)
+    assert redact(error) == "[a Unspeakable that cannot be shown: SystemExit]"
+
+
+def test_no_note_of_an_error_ends_whoever_writes_it_into_a_log() -> None:
+    class Noted(Exception):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "__notes__":
+                sys.exit(9)
+            return super().__getattribute__(name)
+
+    assert "Noted that cannot be shown: SystemExit" in error_chain(Noted())
+    assert "Noted that cannot be shown: SystemExit" in last_line(Noted())
 
 
 async def test_other_turns_go_on_while_a_tool_exits(runtime: Runtime) -> None:

@@ -1,6 +1,8 @@
 """Going on from a history elsewhere: forks, and sessions as JSON documents."""
 
+import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +10,9 @@ import pytest
 from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 
 import outlast as public
+from outlast.agents.messages import history
 from outlast.errors import IdempotencyMismatch, InvalidInput, NotFound
-from outlast.sessions import export, history
+from outlast.handles import export, sessions
 from outlast.testing import call, last_user_text
 from tests.support.background import BUDGET, parked
 from tests.support.checkpoint import Checkpoint
@@ -251,3 +254,60 @@ async def test_open_calls_of_a_document_are_told_truthfully(runtime: Runtime) ->
         assert (await session.ask("Did it?")).text == "Not sure."
         assert return_of("c1", await session.history()).outcome == "interrupted"
         check_history(await session.history())
+
+
+class Beat:
+    """Counts how often the loop came to something else."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def run(self) -> None:
+        while True:
+            self.count += 1
+            await asyncio.sleep(0)
+
+
+def many_messages(count: int, word: str) -> dict[str, Any]:
+    part = {"part_kind": "user-prompt", "content": word, "timestamp": "2026-01-01T00:00:00Z"}
+    said = [{"message": {"kind": "request", "parts": [part]}} for _ in range(count)]
+    return {"format": export.FORMAT, "session": {}, "messages": said}
+
+
+def noting(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, note: Callable[[Any], None]) -> None:
+    real = getattr(place, name)
+
+    def noted(first: Any, *more: Any) -> Any:
+        note(first)
+        return real(first, *more)
+
+    monkeypatch.setattr(place, name, noted)
+
+
+async def test_others_run_while_a_large_document_is_imported(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G3: between a few messages and the next ones; while they are checked, made harmless and made fit to be stored."""
+    beat = Beat()
+    seen: dict[str, set[int]] = {"_message": set(), "_harmless": set(), "masked": set()}
+    for place, name in ((export, "_message"), (export, "_harmless"), (sessions, "masked")):
+        noting(monkeypatch, place, name, lambda _, name=name: seen[name].add(beat.count))
+    async with runtime() as outlast:
+        beating = asyncio.create_task(beat.run())
+        imported = await outlast.sessions.import_(many_messages(1_000, "x"))
+        beating.cancel()
+        await asyncio.wait({beating})
+        assert len(await imported.history()) == 1_000
+    assert {name: len(each) >= 10 for name, each in seen.items()} == dict.fromkeys(seen, True)
+
+
+async def test_one_owner_imports_one_document_after_the_other(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G3: another owner does not wait for that."""
+    order: list[str] = []
+    noting(monkeypatch, export, "_message", lambda message: order.append(message["parts"][0]["content"]))
+    async with runtime() as outlast:
+        one, other = outlast.owned_by("one"), outlast.owned_by("other")
+        given = [(one, "a"), (one, "b"), (other, "c")]
+        await asyncio.gather(*(owned.import_(many_messages(500, word)) for owned, word in given))
+    assert [each for each in order if each != "c"] == ["a"] * 500 + ["b"] * 500
+    assert order.index("c") < order.index("b")

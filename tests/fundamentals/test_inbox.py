@@ -9,7 +9,7 @@ from outlast import Attachment, Context
 from outlast.clock import ManualClock
 from outlast.errors import Conflict, IdempotencyMismatch, InboxFull, InvalidInput, NotFound, TooManyRequests
 from outlast.ids import InputId
-from outlast.store.inputs import InputState
+from outlast.store.repositories.inputs import InputState
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, texts_seen
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import check_history, outline, stands_once

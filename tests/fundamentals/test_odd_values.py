@@ -2,21 +2,27 @@
 
 import asyncio
 import math
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
 from itertools import count, product
 from random import Random
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from pydantic_ai import Tool, ToolReturn
+from pydantic_ai import Agent, Tool, ToolReturn
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart
+from pydantic_ai.models import StreamedResponse
+from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
 
 import outlast
 from outlast import Outlast, Session, hints
 from outlast.store import tables
 from outlast.store.unit import Unit
-from outlast.testing import call, reasoning, reply, text
+from outlast.testing import ScriptedModel, call, reasoning, reply, text
 from tests.support.histories import check_history, return_of
 from tests.support.runtime import Runtime, events_of, scripted
 
@@ -247,6 +253,69 @@ async def test_odd_counts_of_a_provider_are_counted_as_far_as_they_go(runtime: R
         session = await served.sessions.create()
         assert (await session.ask("Go.")).state == "completed"
         assert (await served.usage_of("local")).today.output_tokens == 0
+
+
+def odd_answers() -> dict[str, ModelResponse]:
+    said, details = [TextPart("Done.")], {"cost": HUGE}
+    counts = RequestUsage(input_tokens=HUGE, output_tokens=7, details={"a": HUGE})
+    never: Any = "never"
+    nothing: Any = None
+    five: Any = 5
+    return {
+        "cost": ModelResponse(parts=said, provider_details=details),
+        "tokens": ModelResponse(parts=said, usage=counts),
+        "price": ModelResponse(parts=said, usage=RequestUsage(cost=Decimal("1e999999"))),
+        "no price": ModelResponse(parts=said, usage=RequestUsage(cost=Decimal("NaN"))),
+        "finish": ModelResponse(parts=said, finish_reason=never),
+        "no text": ModelResponse(parts=[TextPart(nothing), *said], usage=RequestUsage(input_tokens=1)),
+        "no words": ModelResponse(parts=[ThinkingPart(five), *said], usage=RequestUsage(input_tokens=1)),
+        "id": ModelResponse(parts=said, provider_response_id=five, usage=RequestUsage(input_tokens=1)),
+    }
+
+
+@pytest.mark.parametrize("name", odd_answers())
+async def test_an_odd_answer_of_a_model_is_an_answer(runtime: Runtime, name: str) -> None:
+    """A2, E5: what its type does not allow is made so, and the turn ends as the model meant it."""
+    answers = [odd_answers()[name], ModelResponse(parts=[TextPart("Again.")])]
+
+    class Odd(FunctionModel):
+        async def request(self, *_: Any, **__: Any) -> ModelResponse:
+            return answers.pop(0)
+
+    agent = Agent(Odd(lambda messages, info: answers[0]), name="agent")
+    async with runtime(agent=agent) as served:
+        session = await served.sessions.create()
+        outcome = await session.ask("Go.")
+        assert (outcome.state, outcome.text, outcome.error) == ("completed", "Done.", None)
+        assert (await session.ask("Go on.")).text == "Again."
+        await read_all(served, session)
+        check_history(await session.history())
+
+
+async def test_a_streamed_text_that_is_none_is_told_as_nothing(runtime: Runtime) -> None:
+    """A2."""
+    nothing: Any = None
+
+    class Odd(ScriptedModel):
+        """Its first part has no text."""
+
+        @asynccontextmanager
+        async def request_stream(self, *args: Any, **more: Any) -> AsyncGenerator[StreamedResponse]:
+            async with super().request_stream(*args, **more) as stream:
+                begun = stream._get_event_iterator  # pyright: ignore[reportPrivateUsage]
+
+                async def events() -> AsyncIterator[Any]:
+                    yield stream._parts_manager.handle_part(vendor_part_id="none", part=TextPart(nothing))  # pyright: ignore[reportPrivateUsage]
+                    async for event in begun():
+                        yield event
+
+                stream._get_event_iterator = events  # pyright: ignore[reportPrivateUsage]
+                yield stream
+
+    async with runtime(agent=Agent(Odd(["Done."]), name="agent")) as served:
+        session = await served.sessions.create()
+        assert (await session.ask("Go.")).text == "Done."
+        await read_all(served, session)
 
 
 _COLUMNS: tuple[sa.Column[Any], ...] = (

@@ -1,6 +1,6 @@
 """One stream over everything an owner has: a page with all sessions needs no more than this."""
 
-from outlast.owners.feed import Fed
+from outlast.handles.feed import Fed
 from outlast.testing import text
 from tests.support.runtime import Runtime, events_of, scripted
 

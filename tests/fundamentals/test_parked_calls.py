@@ -9,7 +9,7 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import ToolFailed
 
 from outlast import hints
-from outlast.store.tasks import TaskState
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call, delay, gate, tool_returns
 from tests.support.background import (
     BUDGET,

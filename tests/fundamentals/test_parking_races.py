@@ -12,12 +12,13 @@ from pydantic_ai import Tool
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast, hints
-from outlast.engines import engine
 from outlast.events.types import EventType
 from outlast.ids import TurnId
-from outlast.store import tables, turns
+from outlast.runs import worker
+from outlast.store import tables
 from outlast.store.outbox import Work
-from outlast.store.tasks import TaskState
+from outlast.store.repositories import turns
+from outlast.store.repositories.tasks import TaskState
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, Step, call, gate, texts_seen, tool_returns
 from tests.support.background import (
@@ -401,17 +402,17 @@ async def test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it
 ) -> None:
     """P1, B8: a turn is hurried, while its own time has come and it is about to be claimed."""
     dig, survey, due = Checkpoint(), Survey(), asyncio.Event()
-    begin, take = engine.Worker.begin, engine.Worker.take
+    begin, take = worker.Worker.begin, worker.Worker.take
 
     async def slow() -> str:
         await dig()
         return "dug"
 
-    def begins(self: engine.Worker, work: Work, **options: Any) -> Any:
+    def begins(self: worker.Worker, work: Work, **options: Any) -> Any:
         due.set()
         return begin(self, work, **options)
 
-    async def takes(self: engine.Worker, turn_id: TurnId) -> None:
+    async def takes(self: worker.Worker, turn_id: TurnId) -> None:
         due.set()
         await take(self, turn_id)
 
@@ -422,8 +423,8 @@ async def test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it
         commits = HeldCommits(outlast.database)
         session = await outlast.sessions.create()
         await (await session.send("Go.")).outcome()
-        monkeypatch.setattr(engine.Worker, "begin", begins)
-        monkeypatch.setattr(engine.Worker, "take", takes)
+        monkeypatch.setattr(worker.Worker, "begin", begins)
+        monkeypatch.setattr(worker.Worker, "take", takes)
         survey.here.open()
         await wait_for_event(session, EventType.TASK_ENDED)
         commits.hold("settle")

@@ -171,3 +171,23 @@ async def test_with_a_key_a_value_is_known_after_a_restart(runtime: Runtime) -> 
         session = await outlast.sessions.create()
         outcome = await session.ask("Go.")
         assert leaks(outcome, await events_of(session), await session.export(), await stored(outlast)) == []
+
+
+async def test_a_value_that_no_store_takes_as_it_is_tells_nothing_either(runtime: Runtime) -> None:
+    """A NUL and half a character are replaced before anything is stored: what is left of the value is masked."""
+    value = "hunter2\x00hunter2\ud83d"
+
+    def survey() -> str:
+        public.secret(value)
+        public.output(value)
+        public.progress(1, label=value)
+        return f"it is {value}"
+
+    model = scripted(call("survey"), value, "Bye.")
+    async with runtime(model, tools=[survey]) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("Go.")
+        await session.ask("Again.")
+        shown = [await events_of(session), await session.messages(), await session.export(), await session.history()]
+        assert "hunter" not in repr([shown, await stored(outlast)])
+        assert "hunter" not in repr([request.messages for request in model.requests])

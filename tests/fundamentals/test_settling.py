@@ -7,8 +7,8 @@ from pydantic_ai import Tool
 
 import outlast as public
 from outlast import hints
-from outlast.sessions.settlement import Verdict
 from outlast.testing import call, texts_seen
+from outlast.transitions.verdicts import Verdict
 from tests.support.background import BUDGET, parked_session, wakes_seen
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, events_of, scripted

@@ -8,7 +8,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast
-from outlast.store.tasks import TaskState
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, Step, call, tool_returns
 from outlast.toolkit import shell_tool
 from outlast.toolkit.shell import run

@@ -10,7 +10,7 @@ from pydantic_ai import Tool
 from structlog.testing import capture_logs
 
 from outlast import Session, hints
-from outlast.store.tasks import Task, TaskState, WakePolicy
+from outlast.store.repositories.tasks import Task, TaskState, WakePolicy
 from outlast.testing import call
 from tests.support.checkpoint import Checkpoint
 from tests.support.histories import return_of

@@ -22,12 +22,12 @@ from pydantic_ai.toolsets import ExternalToolset
 
 import outlast as public
 from outlast import hints
+from outlast.calls import outcomes
 from outlast.calls.view import LARGEST
 from outlast.errors import AttemptLost
-from outlast.sessions.turn_calls import CallShop
-from outlast.store.files import FileStore
+from outlast.runs.call_parts import CallParts
+from outlast.store.files.file_store import FileStore
 from outlast.testing import ScriptedModel, Step, call, text, texts_seen, tool_returns
-from outlast.tools import outcomes
 from tests.support.checkpoint import Checkpoint
 from tests.support.commits import let_run
 from tests.support.histories import return_of
@@ -369,7 +369,7 @@ async def test_what_a_capability_makes_of_a_lost_call_is_not_told(
 
     agent = Agent(scripted(call("pay", call_id="c1"), "Well."), tools=[pay], capabilities=[recovers], name="agent")
     with monkeypatch.context() as patched:
-        patched.setattr(CallShop, "confirm_call", property(lambda shop: confirm))
+        patched.setattr(CallParts, "confirm_call", property(lambda parts: confirm))
         async with runtime(agent=agent) as outlast:
             session_id = (await outlast.sessions.create()).id
             await outlast.sessions.send(session_id, "Pay.")

@@ -9,7 +9,7 @@ from pydantic_ai import Tool
 from pydantic_ai.messages import ModelMessage
 
 from outlast import hints
-from outlast.store.tasks import TaskState
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, texts_seen, tool_returns
 from tests.support.background import (
     BUDGET,

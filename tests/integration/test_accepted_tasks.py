@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from outlast import ids
-from outlast.store.tasks import NewTask, TaskState, WakePolicy
-from outlast.tasks.intake import TaskIntake
+from outlast.calls.intake import TaskIntake
+from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
 from tests.support import shared_app
 from tests.support.runtime import events_of
 from tests.support.worker_process import until, workers_of

@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from outlast.protocols.ai_sdk import DONE, encode, frame
-from outlast.protocols.ai_sdk_messages import MessageFold
+from outlast.protocols.ai_sdk.encoder import DONE, encode, frame
+from outlast.protocols.ai_sdk.messages import MessageFold
 from tests.support.ai_sdk_process import Server, serving
 from tests.support.node import FOLDER, node
 from tests.support.turn_events import QUEUED, RESPONSE, TASK, TURN, USAGE, Said, answered, asked, events, text

@@ -12,19 +12,18 @@ from outlast import Client, Outlast, Session, Settings, hints, ids
 from outlast.cli.server_file import ServerFile
 from outlast.errors import TooManyRequests
 from outlast.ids import WorkerId
-from outlast.sessions import inbox
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
-from outlast.store import sessions, tasks
-from outlast.store.tasks import NewTask
+from outlast.limits import Limits
+from outlast.store.repositories import sessions, tasks
+from outlast.store.repositories.tasks import NewTask
 from outlast.store.unit import Unit
-from outlast.tasks import service
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, tool_returns
 from outlast.testing.step import Step
+from outlast.transitions import inbox, task_moves
 from tests.support.checkpoint import Checkpoint
 from tests.support.commits import HeldCommits
 from tests.support.runtime import FAST, Runtime
 from tests.support.serving_process import ROOT, Program
+from tests.support.store import under
 from tests.support.worker_process import APP
 
 pytestmark = pytest.mark.timeout(180)  # two interpreters start, and a thousand turns, on machines that may be busy
@@ -138,13 +137,13 @@ def client_of(folder: Path) -> Client:
 async def test_an_owners_thousand_turns_let_another_owners_one_start_next(database_url: str, tmp_path: Path) -> None:
     """D13, DESIGN 8: every place is taken and a thousand wait; the first that becomes free is the other owner's."""
     pieces = Pieces()
-    limits = Limits(turns=TurnLimits(max_running_per_owner=8, max_queued_per_owner=THOUSAND))
+    limits = Limits(max_running_per_owner=8, max_queued_per_owner=THOUSAND)
 
     def submit(unit: Unit) -> None:
         for at in range(THOUSAND):
             session_id = ids.session_id()
             sessions.insert(unit, session_id, owner_id="ada", agent="agent", model=None, title=None, metadata={})
-            inbox.accept(unit, session_id, f"work ada {at}", owner_id="ada", limits=limits)
+            inbox.accept(under(limits, unit), session_id, f"work ada {at}", owner_id="ada")
 
     async with runtime(pieces, database_url, tmp_path, max_turns_per_worker=4) as outlast:
         await outlast.database.transaction(submit, name="submit")
@@ -184,7 +183,7 @@ def leave_behind(unit: Unit, owner: str, count: int) -> None:
         spec = {"agent": "agent", "args": {"name": f"{owner} {at}"}}
         new = NewTask(ids.task_id(), "work", call_id=f"call_{owner}_{at}", tool="work", spec=spec, may_run_again=True)
         task = tasks.insert(unit, session, new, worker_id=WorkerId("wrk_dead"))
-        service.orphaned(unit, task, limits=Limits())
+        task_moves.orphaned(unit, task)
 
 
 async def test_an_owners_turns_start_in_the_order_in_which_they_came(database_url: str, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pytest
 
 from chaos.evidence import LogEvent
 from chaos.mutants.catalogue import MUTANTS
-from chaos.mutants.trial import misfit
+from chaos.mutants.mutant import Test as Check
+from chaos.mutants.trial import ROOT, apply, misfit
 from chaos.streams import faults
 
 KILLS = 20
@@ -80,3 +83,25 @@ def test_every_mutant_fits_the_code() -> None:
     """A mutant whose code has moved would no longer say anything: adapt it to the code."""
     assert {mutant.name: misfit(mutant) for mutant in MUTANTS if misfit(mutant)} == {}
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def test_every_mutant_is_sound_python(tmp_path: Path) -> None:
+    """One that fails for a name that is not there would be caught by anything."""
+    for number, mutant in enumerate(MUTANTS):
+        copy = tmp_path / str(number)
+        for file in {edit.file for edit in mutant.edits}:
+            (copy / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / file, copy / file)
+        apply(mutant.edits, copy)
+    # E9: does not parse; F821: an unknown name.
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "E9,F821", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_what_catches_a_mutant_is_there() -> None:
+    """A test that has moved would catch nothing."""
+    nodes = [mutant.caught_by.node for mutant in MUTANTS if isinstance(mutant.caught_by, Check)]
+    for node in nodes:
+        file, _, name = node.partition("[")[0].partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text(), node

@@ -114,7 +114,8 @@ def test_words_appear_as_they_are_said_and_the_terminal_is_given_back(folder: Pa
         terminal.expect(r"Go on with: outlast chat app\.py --session ses_")
         assert terminal.ended() == 0
         assert terminal.modes() == terminal.modes_before
-    assert terminal.shown.count("\x1b[?25l") == terminal.shown.count("\x1b[?25h"), "the cursor is given back"
+    assert terminal.shown.rfind("\x1b[?25h") > terminal.shown.rfind("\x1b[?25l"), "the cursor is given back"
+    assert terminal.shown.rfind("\x1b[?2004l") > terminal.shown.rfind("\x1b[?2004h"), "and so is pasting"
 
 
 def test_a_slow_tool_goes_on_while_the_conversation_does_and_its_end_wakes_it(folder: Path) -> None:
@@ -289,6 +290,50 @@ def test_a_file_can_be_the_input(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "You said: hello without a last line break\n")
 
 
+PRINTING = """
+import atexit
+import subprocess
+import sys
+import threading
+
+from pydantic_ai import Agent
+
+from outlast.testing import ScriptedModel, call, last_user_text
+
+print("loaded")
+atexit.register(print, "the end")
+
+
+def script(messages):
+    has_answer = any(part.part_kind == "tool-return" for part in messages[-1].parts)
+    return f"You said: {last_user_text(messages)}" if has_answer else call("look")
+
+
+agent = Agent(ScriptedModel(script))
+
+
+@agent.tool_plain
+def look() -> str:
+    print("in a tool")
+    talking = threading.Thread(target=print, args=("in a thread",))
+    talking.start()
+    talking.join()
+    sys.stdout.flush()
+    subprocess.run([sys.executable, "-c", "print('in a program')"], check=True)
+    return "seen"
+"""
+
+
+@pytest.mark.parametrize("way", [["--message", "hello"], []], ids=["message", "pipe"])
+def test_what_an_app_prints_is_no_answer(tmp_path: Path, way: list[str]) -> None:
+    """K1: by itself, in its tools and their threads, or by programs that they start."""
+    (tmp_path / "app.py").write_text(PRINTING)
+    done = piped(tmp_path, "app.py", *way, typed="" if way else "hello\n")
+    assert (done.returncode, done.stdout) == (0, "You said: hello\n")
+    for said in ("loaded", "in a tool", "in a thread", "in a program", "the end"):
+        assert f"{said}\n" in done.stderr
+
+
 def test_each_line_of_a_pipe_is_answered_in_order(folder: Path) -> None:
     """K1: the next line waits until the one before is answered; answers are on stdout alone."""
     lines = [f"line {number}" for number in range(12)]
@@ -318,6 +363,61 @@ def test_it_says_something_at_once_and_keeps_what_is_typed(folder: Path) -> None
         terminal.expect("You said: hello")
         terminal.enter("line")
         terminal.expect("You said: and half a line")
+
+
+def test_what_is_typed_can_be_edited_recalled_and_pasted(folder: Path) -> None:
+    """K1: a pasted text is one message, line breaks and all; what a terminal would obey in it is seen instead."""
+    with chat(folder) as terminal:
+        terminal.expect("New session")
+        terminal.enter("helo\x1b[Dl")
+        terminal.expect("You said: hello")
+        terminal.press("half\x1b[A")
+        terminal.enter("!")
+        terminal.expect("You said: hello!")
+        terminal.press("\x1b[200~two\rlines\x1b]0;title\x07\x1b[201~")
+        terminal.expect("lines␛")
+        terminal.enter(".")
+        terminal.expect("You said: two\nlines␛]0;title␇\\.")
+    assert "\x1b]0" not in terminal.shown
+
+
+def test_what_a_tool_prints_stands_above_what_is_typed(folder: Path) -> None:
+    """K1: from its thread, while a line is half typed; the line is not lost."""
+    (folder / "app.py").write_text(APP + SHOUTING)
+    with chat(folder) as terminal:
+        terminal.expect("New session")
+        terminal.enter("print it")
+        terminal.expect("⋯ shout")
+        terminal.press("half a ")
+        terminal.expect("› half a")
+        (folder / "printed").touch()
+        terminal.expect("first line\n(.*\n)*second line\n")
+        terminal.expect("› half a")
+        terminal.enter("line")
+        terminal.expect("You said: half a line")
+
+
+SHOUTING = """
+import time
+
+
+def shouting(messages):
+    if last_user_text(messages) == "print it":
+        return "Done." if messages[-1].parts[-1].part_kind == "tool-return" else call("shout")
+    return script(messages)
+
+
+agent = Agent(ScriptedModel(shouting), name="surveyor")
+
+
+@agent.tool_plain
+def shout() -> str:
+    while not Path("printed").exists():
+        time.sleep(0.01)
+    print("first line", end="\\nsecond ")
+    print("line")
+    return "done"
+"""
 
 
 def test_why_a_tool_failed_stands_beside_it(folder: Path) -> None:

@@ -371,7 +371,7 @@ def test_the_shell_completes_verbs() -> None:
 
 def test_verbs_that_ask_a_server_start_without_a_runtime(tmp_path: Path) -> None:
     """K1: they start fast; what they do not use is not imported."""
-    heavy = ("pydantic_ai", "sqlalchemy", "fastapi", "uvicorn", "rich")
+    heavy = ("pydantic_ai", "sqlalchemy", "fastapi", "uvicorn", "rich", "prompt_toolkit")
     code = f"import sys; import outlast.cli.main; print([each for each in {heavy} if each in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"

@@ -39,6 +39,17 @@ def arguments(words: Sequence[str]) -> list[str]:
     return [{"0.0.0.0": "127.0.0.1", "8000": "0"}.get(each, each) for each in words[1:]]
 
 
+def test_what_the_compose_file_tells_to_set_is_what_it_reads(services: dict[str, JsonObject]) -> None:
+    """What stands under `environment` wins over a file of variables: setting that would do nothing."""
+    text = (ROOT / "deploy" / "compose.yml").read_text()
+    told = "\n".join(line for line in text.splitlines() if line.lstrip().startswith("#"))
+    read = set(re.findall(r"\$\{(\w+)", text))
+    assert set(re.findall(r"\b([A-Z][A-Z_]+)=", told)) == read - {"IMAGE"}
+    api: Any = services["api"]
+    assert [name for name in api["environment"] if name in told] == []
+    assert api["environment"]["OUTLAST_FILES"] == "${FILES_URL:-/data/files}"
+
+
 def test_the_image_has_what_it_copies_and_a_python_that_fits() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     [default] = [each.partition("=")[2].strip('"') for each in instructions("ARG") if each.startswith("APP=")]

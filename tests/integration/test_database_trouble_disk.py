@@ -16,7 +16,7 @@ from fastapi import Request
 from sqlalchemy import event
 
 from outlast import Outlast
-from outlast.store import sqlite
+from outlast.store.sqlite import database as sqlite
 from outlast.testing import ScriptedModel, gate, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime
@@ -182,7 +182,7 @@ async def connected(url: str) -> AsyncGenerator[Any]:
 async def test_a_process_ends_also_when_nothing_can_be_written(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """P1, P4: nobody waits for ever for a farewell that cannot be written; the next process goes on with the turn."""
+    """P1, P4: nobody waits for ever for an end that cannot be written; the next process goes on with the turn."""
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.1)
     runtime = Runtime(database_url, files=str(tmp_path / "files"))
     async with AsyncExitStack() as running:

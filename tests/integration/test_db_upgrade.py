@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from outlast.errors import InvalidInput
-from outlast.store import opening, opening_postgres, workers
+from outlast.store import urls
+from outlast.store.postgres.opening import open_postgres
+from outlast.store.repositories import workers
 from tests.support.worker_process import APP, ROOT, Workers
 
 pytestmark = pytest.mark.timeout(120)
@@ -24,7 +26,7 @@ async def test_a_postgres_database_is_upgraded_without_starting_anything(
         said = upgrade(postgres_url if way == "url" else APP, environment)
         assert "has the schema of this version" in said
         assert postgres_url not in said
-    database = await opening_postgres.open_postgres(opening.parse(postgres_url))
+    database = await open_postgres(urls.parse(postgres_url))
     try:
         assert (await database.read(workers.roll)).sightings == []
         assert (await database.read(workers.forgotten)).turns == {}
@@ -34,12 +36,12 @@ async def test_a_postgres_database_is_upgraded_without_starting_anything(
 
 async def test_a_database_that_cannot_be_used_is_told_with_what_to_do(postgres_url: str) -> None:
     """I5: none of that name, no such role, or no name at all: in words, not as an error of the driver."""
-    there = opening.parse(postgres_url)
+    there = urls.parse(postgres_url)
     for url, word in ((there.set(database="nothing"), "nothing"), (there.set(username="stranger"), "stranger")):
         with pytest.raises(InvalidInput, match=f"'{word}'.* does not exist.*Check the URL"):
-            await opening_postgres.open_postgres(url)
+            await open_postgres(url)
     with pytest.raises(InvalidInput, match="Name the database"):
-        opening.parse("postgresql://ada@localhost")
+        urls.parse("postgresql://ada@localhost")
 
 
 def upgrade(target: str, environment: Mapping[str, str]) -> str:

@@ -1,15 +1,15 @@
 """A deletion that was begun is finished, whoever dies: by a living worker's sweep, without a restart (D10, P1)."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-from outlast.engines import sweep
-from outlast.sessions import delete
-from outlast.sessions.turn import TurnLimits
-from outlast.store import deleted
+from outlast.duties import duty
+from outlast.store.repositories import deleted
+from outlast.transitions import deletion
 from tests.support.deleting_child import LARGE
 from tests.support.runtime import Runtime
 
@@ -19,7 +19,7 @@ async def test_a_living_worker_finishes_what_a_dead_process_began(
     ready_postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_removed_rows: bool
 ) -> None:
     """D10: a process ended after its mark, or between rows and files; a worker that is there removes the rest."""
-    monkeypatch.setattr(sweep, "_TIDY_SECONDS", 0.1)
+    monkeypatch.setattr(duty, "EVERY", timedelta(seconds=0.1))
     files = tmp_path / "files"
     async with Runtime(ready_postgres_url, files=str(files))(lambda _: "Yes.") as outlast:
         said = [ModelRequest(parts=[UserPromptPart(content=LARGE)])]
@@ -28,7 +28,7 @@ async def test_a_living_worker_finishes_what_a_dead_process_began(
         await session.ask("Hi")
         assert {each.name for each in files.iterdir()} == {session.id, other.id}
         await outlast.database.transaction(
-            lambda unit: delete.mark(unit, session.id, owner_id="local", limits=TurnLimits()), name="delete"
+            lambda unit: deletion.mark(unit, session.id, owner_id="local"), name="delete"
         )
         if has_removed_rows:
             await outlast.database.transaction(lambda unit: deleted.remove_some(unit, session.id), name="delete.rows")

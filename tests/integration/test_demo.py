@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from outlast.cli import demo_server
+from outlast.cli.demo import server
 from tests.support.runtime import wait_for_event
 from tests.support.serving_process import Program, run
 
@@ -66,11 +66,11 @@ def test_the_demo_survives_its_kill(shown: str) -> None:
     assert f"kill -9 {first}" in said
     before, rest = said.split(f"kill -9 {first}")
     after = rest.partition(SLOW_ACT)[0]
-    assert before.count("is running ...") == 1
-    assert "pay_invoice is done" in before
+    assert before.count("⋯ pay_invoice(") == 1
+    assert "✓ pay_invoice(" in before
     assert "Done: 1,240 EUR went to Nordlys" in before
     assert "nothing left for you to do" not in before
-    assert "is running ..." not in after
+    assert "⋯ pay_invoice(" not in after
     assert re.search(r"turn\.resumed: attempt 2; the broken text \(part [\d.]+\) is dropped", after)
     assert after.count("ledger paid 1,240 EUR to Nordlys") == 1
     assert "answer Done: 1,240 EUR" in after
@@ -89,17 +89,18 @@ def test_a_slow_tool_goes_on_while_a_question_is_answered(shown: str) -> None:
     """B1, B4, B7: parked past its budget, a bar that moves, and its end wakes the conversation."""
     act = words(shown).partition(SLOW_ACT)[2]
     order = [
-        "check_year is past its budget: it goes on in the background as a task",
+        "↷ check_year(year=2026) goes on in the background as tsk_",
+        "past its budget, the call goes on as a task",
         "I will tell you what comes of it.",
-        "you Meanwhile: which one was the largest?",
-        "agent The one you paid today: 1,240 EUR to Nordlys.",
-        "task check_year has succeeded",
+        "you › Meanwhile: which one was the largest?",
+        "The one you paid today: 1,240 EUR to Nordlys.",
+        "✓ check_year finished",
         "the task's end wakes the conversation",
         "one of them was paid twice",
         "Nobody waited for the tool",
     ]
     assert sorted(order, key=act.index) == order
-    assert re.search(r"task check_year █+░* +\d+% +\d+ of 12 months", act)
+    assert re.search(r"↷ check_year █+░* +\d+% +\d+ of 12 months", act)
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -138,7 +139,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_on_a_terminal_words_appear_as_they_are_said(tmp_path: Path) -> None:
-    """K1: the same play, drawn live; each speech stands there once when it is over."""
+    """K1: the same play, drawn live."""
     screen, terminal = os.openpty()
     try:
         process = subprocess.Popen(
@@ -189,7 +190,7 @@ def test_what_the_demo_says_to_type_can_be_typed(tmp_path: Path) -> None:
 
 async def test_the_agent_to_try_hears_what_is_said_after_a_stop(tmp_path: Path) -> None:
     """D5: the result of the call that was stopped stands before it."""
-    async with demo_server.make_app(tmp_path / "demo.db") as outlast:
+    async with server.make_app(tmp_path / "demo.db") as outlast:
         session = await outlast.sessions.create()
         await session.send("Was any invoice of this year paid twice?")
         await wait_for_event(session, "call.started")

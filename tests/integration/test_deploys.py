@@ -8,9 +8,9 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast, Settings, hints
+from outlast.calls.outcomes import MAY_HAVE_RUN
 from outlast.testing import ScriptedModel, call, last_user_text, tool_returns
 from outlast.testing.step import Step
-from outlast.tools.outcomes import MAY_HAVE_RUN
 from tests.support.background import only_task, parked
 from tests.support.runtime import FAST, events_of
 

@@ -19,7 +19,7 @@ from tests.support.serving_process import ServingProcess
 EXTRAS: tuple[Extra, ...] = ("postgres", "s3", "mcp")
 MAX_MEGABYTES = 150
 CLIENT_NEEDS = [Requirement("httpx2"), Requirement("pydantic")]
-CLIENT_MODULES = {"client", "clock", "errors", "events", "ids", "paging", "wire"}
+CLIENT_MODULES = {"backoff", "client", "clock", "errors", "events", "ids", "paging", "wire"}
 APP = """
 from pydantic_ai import Agent
 from outlast.testing import ScriptedModel
@@ -37,7 +37,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 from outlast import Outlast, Settings
 from outlast.errors import InvalidInput
-from outlast.store.files import FileStore
+from outlast.store.files.file_store import FileStore
 
 for attempt in (
     lambda: Outlast(Agent(TestModel()), database="postgresql://ada@127.0.0.1/app"),

@@ -15,21 +15,23 @@ from pydantic_core import from_json
 from sqlalchemy.util import await_only
 
 from outlast import Outlast, Settings
-from outlast.engines import engine, sweep, taker
+from outlast.duties import duty
+from outlast.engines import job_consumer
 from outlast.ids import SessionId, TurnId, WorkerId
-from outlast.sessions import inbox, turn
-from outlast.sessions.attempt import Attempt
-from outlast.sessions.inbox import Limits
-from outlast.sessions.workshop import Workshop
-from outlast.store import opening, turns, workers
-from outlast.store.connection import connect
+from outlast.runs import worker
+from outlast.runs.turns.attempt import Attempt
+from outlast.runs.worker_parts import WorkerParts
+from outlast.store import urls
 from outlast.store.database import Moment
-from outlast.store.jobs import CHANNEL, manager_of, queries
 from outlast.store.outbox import Work
-from outlast.store.postgres import PostgresDatabase
-from outlast.store.turns import TurnRow
+from outlast.store.postgres.connection import connect
+from outlast.store.postgres.database import PostgresDatabase
+from outlast.store.postgres.jobs import CHANNEL, manager_of, queries
+from outlast.store.repositories import turns, workers
+from outlast.store.repositories.turns import TurnRow
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, text
+from outlast.transitions import inbox, turn
 from tests.support.runtime import FAST, event_types, events_of
 
 
@@ -79,7 +81,7 @@ async def test_workers_are_woken_by_new_jobs_and_not_by_done_ones(ready_postgres
 @asynccontextmanager
 async def listening(url: str, heard: asyncio.Queue[Any]) -> AsyncGenerator[Queries]:
     """PgQueuer with our names, and what its listener is told."""
-    connection = await connect(opening.parse(url), name="test", when_closed=lambda: None)
+    connection = await connect(urls.parse(url), name="test", when_closed=lambda: None)
     try:
         found = queries(connection)
         await found.driver.add_listener(CHANNEL, heard.put_nowait)
@@ -95,7 +97,7 @@ async def test_a_transaction_that_is_rolled_back_leaves_no_job(postgres_url: str
         session = await outlast.sessions.create()
 
         def change_of_mind(unit: Unit) -> None:
-            inbox.accept(unit, SessionId(session.id), "hello", owner_id="local", limits=Limits())
+            inbox.accept(unit, SessionId(session.id), "hello", owner_id="local")
             raise ValueError("not after all")
 
         def fail(name: str, moment: str) -> None:
@@ -199,13 +201,13 @@ async def test_a_turn_is_found_whose_attempt_broke_down_here(
             raise RuntimeError("a fault of our own")
         await run(self)
 
-    async def cannot(self: engine.Worker, fence: turn.Fence, *, has_crashed: bool) -> bool:
+    async def cannot(self: worker.Worker, fence: turn.Fence, *, has_crashed: bool) -> bool:
         is_broken.set()
         raise RuntimeError("and another one")
 
-    monkeypatch.setattr(sweep, "_TIDY_SECONDS", 0.05)
+    monkeypatch.setattr(duty, "EVERY", timedelta(seconds=0.05))
     monkeypatch.setattr(Attempt, "run", break_down)
-    monkeypatch.setattr(engine.Worker, "_give_back", cannot)
+    monkeypatch.setattr(worker.Worker, "_give_back", cannot)
     async with runtime(postgres_url, tmp_path / "files", ScriptedModel(["Found."])) as outlast:
         session = await outlast.sessions.create()
         outcome = await (await session.send("Hello.")).outcome(wait=30)
@@ -233,7 +235,7 @@ async def test_a_turn_whose_claim_is_not_known_here_yet_is_not_given_back(
             may_know.set()
         return found
 
-    monkeypatch.setattr(sweep, "_TIDY_SECONDS", 0.0)
+    monkeypatch.setattr(duty, "EVERY", timedelta(seconds=0.01))
     monkeypatch.setattr(turns, "running_under", counted)
     monkeypatch.setattr(PostgresDatabase, "transaction", late)
     async with runtime(postgres_url, tmp_path / "files", ScriptedModel(["Here."])) as outlast:
@@ -246,7 +248,7 @@ async def test_what_a_dead_worker_took_and_did_not_claim_is_taken_by_another(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DESIGN 8: whoever removes its row also gives back its jobs, and says so: nobody waits for the next look."""
-    monkeypatch.setattr(taker, "_POLL", timedelta(minutes=5))
+    monkeypatch.setattr(job_consumer, "_POLL", timedelta(minutes=5))
     dead = WorkerId("wrk_dead")
     async with accepting_only(postgres_url, tmp_path) as outlast:
         session = await outlast.sessions.create()
@@ -336,21 +338,21 @@ async def test_turns_that_come_together_are_all_claimed_before_one_runs(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """M7: whoever takes over from a dead worker shows at once, for each of its turns, that it goes on."""
-    monkeypatch.setattr(engine, "_CLAIMS_FIRST_SECONDS", 60)
+    monkeypatch.setattr(worker, "_CLAIMS_FIRST_SECONDS", 60)
     order: list[str] = []
     both, first_waits_or_runs = asyncio.Event(), asyncio.Event()
-    plain = engine.Worker.__init__
+    plain = worker.Worker.__init__
 
     class Awaited(asyncio.Event):
         async def wait(self) -> Literal[True]:
             first_waits_or_runs.set()
             return await super().wait()
 
-    def begin(self: engine.Worker, workshop: Workshop) -> None:
-        plain(self, workshop)
+    def begin(self: worker.Worker, parts: WorkerParts) -> None:
+        plain(self, parts)
         monkeypatch.setattr(self, "_has_claimed", Awaited())
 
-    monkeypatch.setattr(engine.Worker, "__init__", begin)
+    monkeypatch.setattr(worker.Worker, "__init__", begin)
 
     async def claim_second() -> None:
         both.set()

@@ -11,12 +11,11 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from outlast import hints, ids
 from outlast.ids import SessionId
-from outlast.sessions.inbox import Limits
-from outlast.store.tasks import NewTask
+from outlast.store.repositories.tasks import NewTask
 from outlast.store.unit import Unit
-from outlast.tasks import service
 from outlast.testing import ScriptedModel, call, tool_returns
 from outlast.testing.step import Step
+from outlast.transitions import task_moves
 from tests.support.background import parked
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime
@@ -46,7 +45,7 @@ def _say_nothing(*_: Any) -> None:
 def _left_behind(unit: Unit, session_id: SessionId) -> None:
     spec: dict[str, Any] = {"agent": "pilot", "args": {}}
     new = NewTask(ids.task_id(), title="fly", call_id="c1", tool="_fly", spec=spec, may_run_again=True)
-    service.orphaned(unit, service.make(unit, session_id, new, worker_id=ids.worker_id()), limits=Limits())
+    task_moves.orphaned(unit, task_moves.make(unit, session_id, new, worker_id=ids.worker_id()))
 
 
 async def test_a_task_that_is_run_again_is_cancelled_before_its_tool_is_there(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic_ai import Agent, ModelRetry
 
-from outlast.store.tasks import TaskState
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call
 from tests.support.background import BUDGET, only_task, parked_session, task_that, wakes_seen
 from tests.support.mcp_client import reached_by

@@ -10,16 +10,15 @@ import pytest
 from pydantic_ai import Agent
 
 from outlast import Client, ids
-from outlast.cli import doctor
+from outlast.cli.verbs import doctor
 from outlast.ids import SessionId
-from outlast.sessions.inbox import Limits
-from outlast.store import opening
-from outlast.store.agents import encode, lock_key
-from outlast.store.connection import connect
-from outlast.store.tasks import NewTask
+from outlast.store import urls
+from outlast.store.postgres.connection import connect
+from outlast.store.repositories.agents import encode, lock_key
+from outlast.store.repositories.tasks import NewTask
 from outlast.store.unit import Unit
-from outlast.tasks import service
 from outlast.testing import ScriptedModel
+from outlast.transitions import task_moves
 from tests.support.runtime import Runtime, event_types
 from tests.support.server import client_of, serving
 
@@ -38,7 +37,7 @@ class Seen:
 async def row_of(url: str, agent: str, seen: Seen) -> AsyncGenerator[None]:
     """What a worker process has in the database: its row, and while it lives the lock of its name."""
     worker_id = ids.worker_id()
-    held = await connect(opening.parse(url), name="worker", when_closed=lambda: None)
+    held = await connect(urls.parse(url), name="worker", when_closed=lambda: None)
     try:
         if seen.connected:
             await held.execute("SELECT pg_advisory_lock($1)", lock_key(worker_id))
@@ -95,8 +94,8 @@ async def test_a_task_that_nobody_can_run_says_which_agent_it_waits_for(runtime:
 
     def left_behind(unit: Unit, session_id: SessionId) -> None:
         new = NewTask(ids.task_id(), title="fly", call_id="c1", tool="fly", spec=SPEC, may_run_again=True)
-        task = service.make(unit, session_id, new, worker_id=ids.worker_id())
-        service.orphaned(unit, task, limits=Limits())
+        task = task_moves.make(unit, session_id, new, worker_id=ids.worker_id())
+        task_moves.orphaned(unit, task)
 
     accepting = runtime(agent=named("pilot"), run_work=False)
     async with AsyncExitStack() as workers, serving(accepting) as server, client_of(server) as ada:
@@ -114,7 +113,7 @@ async def test_a_task_that_nobody_can_run_says_which_agent_it_waits_for(runtime:
 
 
 async def test_with_all_workers_dead_everything_says_so(runtime: Runtime) -> None:
-    """DESIGN 8, I2, I3: their rows stay, for nobody is there to bury them; who was seen counts, not who is listed."""
+    """DESIGN 8, I2, I3: their rows stay, for nobody is there to remove them; who was seen counts, not who is listed."""
     accepting = runtime(agent=named("pilot"), run_work=False)
     async with serving(accepting) as server, client_of(server) as ada:
         (first, *_) = await findings(ada)

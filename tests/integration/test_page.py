@@ -55,7 +55,23 @@ def said(text: str) -> list[tuple[str, dict[str, Any]]]:
         (said("Hello."), {"output": "Hello."}, "Hello."),
         (said("Here."), {"output": ["a"]}, 'Here.\n["a"]\n'),
         (said('{"city": "Oslo"}'), {"output": {"city": "Oslo"}}, '{"city": "Oslo"}'),
-        (said("long"), {"output": {"$file": {"as": "text"}}}, "long"),
+        (said("long words"), {"output": {"$file": {"as": "text", "bytes": 70_000, "preview": "long"}}}, "long words"),
+        (
+            [],
+            {"output": {"$file": {"key": "k", "as": "json", "bytes": 349_000, "preview": "[1,2"}}},
+            "\n[1,2… (349,000 bytes)\n",
+        ),
+        (said("[1, 2, 3]"), {"output": {"$file": {"as": "json", "bytes": 349_000, "preview": "[1,2"}}}, "[1, 2, 3]"),
+        (
+            said("Here."),
+            {"output": [{"$file": {"key": "k", "bytes": 9, "preview": "a"}}, 2]},
+            'Here.\n["a… (9 bytes)",2]\n',
+        ),
+        (
+            [],
+            {"output": {"picture": {"$file": {"key": "k", "as": "base64", "bytes": 9}}}},
+            '\n{"picture":"(9 bytes)"}\n',
+        ),
     ],
 )
 async def test_the_page_shows_what_the_model_did_not_say(
@@ -75,7 +91,7 @@ def ended(outcome: str, content: Any = "ok") -> tuple[str, dict[str, Any]]:
     [
         (ended("success"), "\n[boom]\n"),
         (ended("failed", "The kettle is broken."), "\n[boom] failed: The kettle is broken.\n"),
-        (ended("failed", {"$file": {"bytes": 70_000}}), "\n[boom] failed\n"),
+        (ended("failed", {"$file": {"bytes": 70_000, "preview": "No"}}), "\n[boom] failed: No… (70,000 bytes)\n"),
         (ended("retried", "Say it in kelvin."), "\n[boom] failed, the model may try again: Say it in kelvin.\n"),
         (ended("interrupted", "Nobody knows."), "\n[boom] interrupted: Nobody knows.\n"),
         (ended("parked", {"type": "background"}), "\n[boom] goes on in the background\n"),
@@ -92,6 +108,8 @@ async def test_the_page_shows_how_a_call_ended(end: tuple[str, dict[str, Any]], 
     ("task", "line"),
     [
         ({"state": "running"}, "survey: running 88 % (tsk_1)"),
+        ({"state": "running", "progress": {"current": 150, "total": 100}}, "survey: running 100 % (tsk_1)"),
+        ({"state": "running", "progress": {"current": -5, "total": 100}}, "survey: running 0 % (tsk_1)"),
         ({"state": "succeeded"}, "survey: succeeded (tsk_1)"),
         ({"state": "failed", "error": {"message": "No boat."}}, "survey: failed: No boat. (tsk_1)"),
         ({"state": "canceled"}, "survey: canceled (tsk_1)"),

@@ -11,9 +11,10 @@ import pytest
 import sqlalchemy as sa
 
 from outlast import Outlast, Session, Task
-from outlast.store import outputs, tables, tasks
-from outlast.store.outputs import HEAD, TAIL, Piece
-from outlast.store.tasks import TaskState
+from outlast.store import tables
+from outlast.store.repositories import outputs, tasks
+from outlast.store.repositories.outputs import HEAD, TAIL, Piece
+from outlast.store.repositories.tasks import TaskState
 from tests.support import child
 from tests.support.background import only_task, wakes_seen, woken_turns
 from tests.support.histories import check_history, return_of

@@ -16,8 +16,9 @@ from outlast.engines import presence
 from outlast.engines.presence import Presence
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.ids import WorkerId
-from outlast.store import pauses, postgres, workers
-from outlast.store.postgres import unavailable
+from outlast.store.postgres import database as postgres
+from outlast.store.postgres.database import unavailable
+from outlast.store.repositories import pauses, workers
 from outlast.store.unit import Unit
 from tests.support.store import append, new_session, note, opened, stored_notes
 
@@ -114,18 +115,18 @@ async def test_a_worker_that_claims_is_renewed_and_not_removed_meanwhile(
         await present.start()
         try:
 
-            async def bury() -> bool:
-                return await database.transaction(lambda unit: workers.remove(unit, name), name="bury")
+            async def remove_dead() -> bool:
+                return await database.transaction(lambda unit: workers.remove(unit, name), name="remove_dead")
 
             def claim(unit: Unit) -> "asyncio.Task[bool]":
                 assert may_claim(unit, name)
                 for _ in range(2):  # the first may have been asked before
                     renewed.clear()
                     assert await_only(asyncio.to_thread(renewed.wait, 30))
-                burying = asyncio.create_task(bury())
-                waiting = asyncio.wait({burying}, timeout=0.05)
-                assert await_only(waiting) == (set(), {burying})
-                return burying
+                removing = asyncio.create_task(remove_dead())
+                waiting = asyncio.wait({removing}, timeout=0.05)
+                assert await_only(waiting) == (set(), {removing})
+                return removing
 
             assert await (await database.transaction(claim, name="claim"))
             while not lost:  # noqa: ASYNC110 - told by another thread
@@ -173,7 +174,7 @@ async def test_a_worker_asks_before_it_says_that_it_was_not_taken_for_dead(
             monkeypatch.setattr(presence, "monotonic", lambda: moment + presence.SURE_SECONDS)
             await present.confirm(name)
             await database.transaction(
-                lambda unit: unit.connection.execute(sa.text("DELETE FROM workers")), name="bury"
+                lambda unit: unit.connection.execute(sa.text("DELETE FROM workers")), name="remove_dead"
             )
             await present.confirm(name)  # asked a moment ago
             monkeypatch.setattr(presence, "monotonic", lambda: moment + 2 * presence.SURE_SECONDS)

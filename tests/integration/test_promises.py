@@ -11,9 +11,9 @@ from outlast.errors import DatabaseInUse
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.ids import TurnId
-from outlast.sessions import attempt
-from outlast.store import events, turns
+from outlast.runs.turns import attempt
 from outlast.store.database import Moment
+from outlast.store.repositories import events, turns
 from outlast.testing import gate, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.runtime import Runtime, event_types, events_of, wait_for_event

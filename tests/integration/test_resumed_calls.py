@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelResponse, ToolReturnPart
 from outlast import Outlast, Settings, hints
 from outlast.testing import ScriptedModel, call, text
 from tests.support.crash_copy import CrashCopy
-from tests.support.runtime import Runtime, events_of
+from tests.support.runtime import Runtime, events_of, wait_for_event
 
 
 def river_agent(started: asyncio.Event) -> Agent[None, str]:
@@ -46,6 +46,45 @@ async def test_a_response_with_open_calls_is_stored_once(tmp_path: Path) -> None
     assert outcome.usage.requests == sum(isinstance(message, ModelResponse) for message in history)
     told = [event.data["usage"] for event in events if event.type == "turn.completed"]
     assert [usage["requests"] for usage in told] == [2], "the response of the first attempt counts too"
+
+
+async def test_a_call_that_ended_is_not_run_again_beside_one_in_flight(tmp_path: Path) -> None:
+    """P2: its end stands in the log, though not yet in a request: the next process gives the model that result."""
+    runs: list[str] = []
+    told = asyncio.Event()
+
+    async def quick() -> str:
+        runs.append("quick")
+        return "two metres"
+
+    async def slow() -> str:
+        runs.append("slow")
+        await told.wait()
+        return "never told"
+
+    script = ScriptedModel([[call("quick", call_id="q1"), call("slow", call_id="s1")], "Done."], by="history")
+    crash = CrashCopy(tmp_path / "app.db", tmp_path / "copy.db", "request", "before")
+    async with Runtime(tmp_path / "app.db")(script, tools=[quick, slow]) as outlast:
+        outlast.database.watcher = crash.watch
+        session = await outlast.sessions.create()
+        await session.send("How deep is the river?")
+        assert (await wait_for_event(session, "call.ended")).data["call_id"] == "q1"
+        told.set()  # the second end and the request that holds both go into one commit, which the copy has not
+        await crash.made()
+        await session.settled()
+    assert sorted(runs) == ["quick", "slow"]
+
+    async with Runtime(crash.copy)(script, tools=[quick, slow]) as outlast:
+        session = await outlast.sessions.get(session.id)
+        await session.settled()
+        ends = await events_of(session, "call.ended")
+        parts = [part for message in await session.history() for part in message.parts]
+
+    assert sorted(runs) == ["quick", "slow"], "neither ran again"
+    assert [event.data["call_id"] for event in ends] == ["q1", "s1"]
+    answers = {part.tool_call_id: part.model_response_str() for part in parts if isinstance(part, ToolReturnPart)}
+    assert answers["q1"] == "two metres"
+    assert "may or may not have taken effect" in answers["s1"]
 
 
 async def test_a_call_parked_right_before_a_crash_is_told_as_ended(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pydantic_ai import Agent
 from outlast import Outlast, Settings
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.ids import SessionId
-from outlast.store import object_store
-from outlast.store.files import FileStore
+from outlast.store.files import object_store
+from outlast.store.files.file_store import FileStore
 from outlast.testing import ScriptedModel, call
 from tests.support.runtime import Runtime, events_of, scripted
 from tests.support.s3_server import BUCKET, S3Server, running_s3

@@ -18,14 +18,13 @@ from outlast.calls.call import current_call
 from outlast.engines.distributed import DistributedEngine
 from outlast.events.event import Event
 from outlast.ids import SessionId, WorkerId
-from outlast.sessions import inbox
-from outlast.sessions.attempt import Attempt
-from outlast.sessions.inbox import Limits
+from outlast.runs.turns.attempt import Attempt
 from outlast.store.database import Moment
-from outlast.store.inputs import InputKind
 from outlast.store.outbox import Work
+from outlast.store.repositories.inputs import InputKind
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call
+from outlast.transitions import inbox
 from tests.support.hanging import hanging_deps, wait_only_for_signals
 from tests.support.runtime import FAST, event_types, events_of
 
@@ -181,7 +180,7 @@ async def test_a_turn_that_was_not_made_after_all_keeps_no_place(postgres_url: s
 
         def fail(unit: Unit) -> None:
             kept.append(unit)
-            inbox.notify(unit, session.id, InputKind.WAKE, "Look.", limits=Limits())
+            inbox.notify(unit, session.id, InputKind.WAKE, "Look.")
             raise ValueError("not after all")
 
         with pytest.raises(ValueError, match="not after all"):
@@ -256,7 +255,7 @@ async def test_a_turn_runs_in_no_context_but_its_own(postgres_url: str, tmp_path
 
 
 def _left_waiting(unit: Unit, session_id: SessionId) -> None:
-    inbox.notify(unit, session_id, InputKind.SETTLEMENT, "It worked.", limits=Limits())
+    inbox.notify(unit, session_id, InputKind.SETTLEMENT, "It worked.")
 
 
 async def test_a_stop_that_comes_before_the_claim_is_known_here_stops_the_turn(

@@ -58,7 +58,7 @@ def test_a_broken_app_is_left_without_further_words(folder: Path) -> None:
 
 
 AWAY_AT_FIRST = """
-from outlast.cli.server import Server
+from outlast.cli.server.http_server import Server
 from outlast.errors import StoreUnavailable
 
 plain, tries = Server._token, []

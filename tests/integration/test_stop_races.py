@@ -23,9 +23,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 
 from outlast import Session
-from outlast.sessions.attempt import Attempt, Cause
-from outlast.store import opening
+from outlast.runs.turns.attempt import Attempt, Cause
 from outlast.store.database import CommitWatcher, Database, Moment
+from outlast.store.sqlite import opening
 from outlast.testing import ScriptedModel, call, error, gate, reasoning, text
 from tests.support.checkpoint import Checkpoint
 from tests.support.hanging import hanging_deps, wait_only_for_signals

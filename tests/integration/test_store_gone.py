@@ -10,13 +10,11 @@ import sqlalchemy as sa
 from sqlalchemy import exc as exc_types
 
 from outlast.errors import StoreUnavailable
-from outlast.sessions import turn
-from outlast.sessions.inbox import Limits
-from outlast.store import turns
 from outlast.store.database import Moment
+from outlast.store.repositories import turns
 from outlast.store.unit import Unit
-from outlast.tasks import service
 from outlast.testing import call, gate, text
+from outlast.transitions import task_moves, turn
 from tests.support.asking import answer, asks
 from tests.support.background import BUDGET, parked_session
 from tests.support.checkpoint import Checkpoint
@@ -99,7 +97,7 @@ async def test_a_stop_is_heard_after_the_database_could_not_be_read(
 
         monkeypatch.setattr(outlast.database, "glance", broken)
         await outlast.database.transaction(
-            lambda unit: turn.request_stop(unit, session.id, owner_id="local", limits=turn.TurnLimits()), name="hold"
+            lambda unit: turn.request_stop(unit, session.id, owner_id="local"), name="hold"
         )
         await can_read_again.wait()
         assert (await sent.outcome(wait=30)).state == "stopped"
@@ -129,7 +127,7 @@ async def test_a_turn_given_back_while_it_runs_here_is_taken_up_again(tmp_path: 
         def give_back(unit: Unit) -> None:
             row = turns.get(unit.connection, running.id)
             assert row is not None
-            turn.requeue(unit, row, has_crashed=True, limits=turn.TurnLimits())
+            turn.requeue(unit, row, has_crashed=True)
 
         await outlast.database.transaction(give_back, name="give back")
         outcome = await sent.outcome(wait=30)
@@ -175,14 +173,14 @@ async def test_a_control_tool_waits_for_the_database(tmp_path: Path, monkeypatch
         return "2.4 m"
 
     failures = [StoreUnavailable("for a moment") for _ in range(3)]
-    plain = service.request_cancel
+    plain = task_moves.request_cancel
 
     def request_cancel(*arguments: Any, **options: Any) -> Any:
         if failures:
             raise failures.pop()
         return plain(*arguments, **options)
 
-    monkeypatch.setattr(service, "request_cancel", request_cancel)
+    monkeypatch.setattr(task_moves, "request_cancel", request_cancel)
     model = asks({"task_id": "$task", "cancel": True})
     async with Runtime(tmp_path / "app.db")(model, tools=[survey], budget=BUDGET) as outlast:
         session, task = await parked_session(outlast)
@@ -217,7 +215,7 @@ async def test_a_cancel_is_heard_after_the_database_could_not_be_read(
 
         monkeypatch.setattr(outlast.database, "glance", broken)
         await outlast.database.transaction(
-            lambda unit: service.request_cancel(unit, task.id, owner_id="local", limits=Limits()), name="cancel"
+            lambda unit: task_moves.request_cancel(unit, task.id, owner_id="local"), name="cancel"
         )
         async with asyncio.timeout(20):
             await is_canceled.wait()

@@ -23,6 +23,13 @@ class Report(BaseModel):
 
 agent = Agent(ScriptedModel(lambda messages: call("final_result", city="Oslo")), output_type=Report)
 """
+LARGE = """
+from pydantic_ai import Agent
+
+from outlast.testing import ScriptedModel, call
+
+agent = Agent(ScriptedModel(lambda messages: call("final_result", response=list(range(60_000)))), output_type=list[int])
+"""
 ANSWER = '{"city":"Oslo"}\n'
 
 
@@ -37,3 +44,17 @@ def test_every_verb_that_prints_an_answer_prints_json(tmp_path: Path) -> None:
         assert json.loads(run(tmp_path, "attach", session["id"], "--json"))["output"] == {"city": "Oslo"}
         server.stop()
     assert ANSWER in run(tmp_path, "chat", "app:agent", "--message", "report")
+
+
+def test_a_large_output_is_printed_whole(tmp_path: Path) -> None:
+    """K1: although it does not fit into the log."""
+    (tmp_path / "app.py").write_text(LARGE)
+    rows = list(range(60_000))
+    with ServingProcess(tmp_path) as server:
+        assert json.loads(run(tmp_path, "send", "--new", "--wait", "report")) == rows
+        assert json.loads(run(tmp_path, "send", "--new", "--turn", "report")) == rows
+        told = run(tmp_path, "send", "--new", "--turn", "--json", "report").splitlines()
+        assert json.loads(told[-1])["data"]["output"] == rows
+        assert json.loads(run(tmp_path, "chat", "--message", "report")) == rows
+        server.stop()
+    assert json.loads(run(tmp_path, "chat", "app:agent", "--message", "report")) == rows

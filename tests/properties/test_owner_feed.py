@@ -12,11 +12,11 @@ from outlast import ids
 from outlast.events.event import Draft, Event
 from outlast.events.signals import LocalSignals
 from outlast.events.types import FED, EventType
+from outlast.handles import feed
+from outlast.handles.feed import Fed
 from outlast.ids import OwnerId, SessionId, TurnId
-from outlast.owners import feed
-from outlast.owners.feed import Fed
-from outlast.store import events, sessions
 from outlast.store.database import Database
+from outlast.store.repositories import events, sessions
 from outlast.store.unit import Unit
 from tests.support.store import append, note, opened
 

@@ -12,15 +12,15 @@ from sqlalchemy.util import await_only
 
 from outlast.events.types import TERMINAL
 from outlast.ids import SessionId, TurnId
-from outlast.sessions import inbox, turn
-from outlast.sessions.inbox import Limits
-from outlast.store import inputs, sessions, turns
+from outlast.limits import Limits
 from outlast.store.database import Database
-from outlast.store.inputs import InputKind, InputState, Mode
-from outlast.store.turns import TurnState
+from outlast.store.repositories import inputs, sessions, turns
+from outlast.store.repositories.inputs import InputKind, InputState, Mode
+from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
+from outlast.transitions import inbox, turn
 from tests.support.runner import Runner, claimed
-from tests.support.store import OWNER, new_session, opened, stored_events
+from tests.support.store import OWNER, new_session, opened, stored_events, under
 
 LIMITS = Limits(max_inbox=100, max_busy_per_minute=100_000)
 STEPS = ("claim", "deliver", "end")
@@ -43,12 +43,12 @@ class Scene:
         text = f"{what} {len(self.sent)}"
         if what == "stop":
             self.was_stopped = True
-            return lambda unit: turn.request_stop(unit, self.session_id, owner_id=OWNER, limits=LIMITS.turns)
+            return lambda unit: turn.request_stop(under(LIMITS, unit), self.session_id, owner_id=OWNER)
         self.sent.append(text)
         if what == "wake":
-            return lambda unit: inbox.notify(unit, self.session_id, InputKind.WAKE, text, limits=LIMITS)
+            return lambda unit: inbox.notify(under(LIMITS, unit), self.session_id, InputKind.WAKE, text)
         self.was_stopped = False
-        return lambda unit: inbox.accept(unit, self.session_id, text, owner_id=OWNER, mode=Mode(what), limits=LIMITS)
+        return lambda unit: inbox.accept(under(LIMITS, unit), self.session_id, text, owner_id=OWNER, mode=Mode(what))
 
     async def arrive(self, what: str) -> None:
         await self.database.transaction(self.arrival(what), name=what)
@@ -65,7 +65,7 @@ class Scene:
     async def _claim(self) -> None:
         row = await self._row()
         if row.turn_id is not None:
-            runner = await claimed(self.database, TurnId(row.turn_id), LIMITS.turns, self._files)
+            runner = await claimed(self.database, TurnId(row.turn_id), LIMITS, self._files)
             self.runner = runner or self.runner
 
     async def _end(self, runner: Runner) -> None:
@@ -99,7 +99,7 @@ class Scene:
         if row.is_held:
             assert self.was_stopped
             await self.database.transaction(
-                lambda unit: turn.resume(unit, self.session_id, owner_id=OWNER, limits=LIMITS.turns), name="resume"
+                lambda unit: turn.resume(under(LIMITS, unit), self.session_id, owner_id=OWNER), name="resume"
             )
             await self.run_until_idle()
             waiting = await self.database.read(lambda connection: inputs.waiting(connection, self.session_id))
@@ -204,7 +204,7 @@ def ending(scene: Scene) -> Callable[[Unit], Any]:
     runner = scene.runner
     assert runner is not None
     scene.runner = None
-    return lambda unit: turn.end(unit, runner.claim, TurnState.COMPLETED, {"usage": {}}, values={}, limits=LIMITS.turns)
+    return lambda unit: turn.end(under(LIMITS, unit), runner.claim, TurnState.COMPLETED, {"usage": {}}, values={})
 
 
 async def test_a_message_seen_twice_is_kept_once(sqlite_database: Database) -> None:
@@ -212,7 +212,7 @@ async def test_a_message_seen_twice_is_kept_once(sqlite_database: Database) -> N
     session_id = await new_session(sqlite_database)
 
     def send(unit: Unit) -> inbox.Accepted:
-        return inbox.accept(unit, session_id, "hello", owner_id=OWNER, idempotency_key="k", limits=LIMITS)
+        return inbox.accept(under(LIMITS, unit), session_id, "hello", owner_id=OWNER, idempotency_key="k")
 
     accepted = await asyncio.gather(*(sqlite_database.transaction(send, name="accept") for _ in range(8)))
     assert len({each.input.id for each in accepted}) == 1

@@ -19,8 +19,8 @@ from outlast.events.signals import LocalSignals, log_topic
 from outlast.events.stream import EventStream, Page
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
-from outlast.store import events
 from outlast.store.database import Database
+from outlast.store.repositories import events
 from outlast.store.unit import Unit
 from tests.support.commits import let_run
 from tests.support.store import append, new_session, note, opened

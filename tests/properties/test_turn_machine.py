@@ -17,21 +17,18 @@ from outlast import ids
 from outlast.errors import AttemptLost, Conflict, SessionBusy
 from outlast.events.types import TERMINAL
 from outlast.ids import InputId, SessionId, TurnId
-from outlast.sessions import inbox, turn
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import TurnLimits
+from outlast.limits import Limits
 from outlast.store.database import Database
-from outlast.store.inputs import Input, InputKind, Mode
+from outlast.store.repositories.inputs import Input, InputKind, Mode
+from outlast.store.repositories.turns import TurnState
 from outlast.store.tables import events, inputs, sessions, turns
-from outlast.store.turns import TurnState
 from outlast.store.unit import Unit
+from outlast.transitions import inbox, turn
 from tests.support.runner import Runner, claimed
-from tests.support.store import Outbox, new_session, opened
+from tests.support.store import Outbox, new_session, opened, under
 
 T = TypeVar("T")
-LIMITS = Limits(
-    max_inbox=1_000, max_busy_per_minute=100_000, turns=TurnLimits(max_running_per_owner=1, max_queued_per_owner=100)
-)
+LIMITS = Limits(max_inbox=1_000, max_busy_per_minute=100_000, max_running_per_owner=1, max_queued_per_owner=100)
 SESSIONS = st.integers(0, 1)
 MODES = st.sampled_from([Mode.STEER, Mode.STEER, Mode.QUEUE, Mode.INTERRUPT, Mode.REJECT])
 
@@ -79,7 +76,7 @@ class Life(RuleBasedStateMachine):
         is_busy = self.rows(sa.select(sessions.c.turn_id).where(sessions.c.id == session_id))[0].turn_id is not None
         try:
             accepted = self.transaction(
-                lambda unit: inbox.accept(unit, session_id, "hello", owner_id=self.owner, mode=mode, limits=LIMITS)
+                lambda unit: inbox.accept(under(LIMITS, unit), session_id, "hello", owner_id=self.owner, mode=mode)
             )
         except SessionBusy:
             assert is_busy
@@ -93,16 +90,14 @@ class Life(RuleBasedStateMachine):
     def wake(self, which: int) -> None:
         session_id = self.sessions[which]
         kept = self.transaction(
-            lambda unit: inbox.notify(unit, session_id, InputKind.WAKE, "a task ended", limits=LIMITS)
+            lambda unit: inbox.notify(under(LIMITS, unit), session_id, InputKind.WAKE, "a task ended")
         )
         self.waiting[kept.id] = session_id
 
     @rule(which=SESSIONS)
     def stop(self, which: int) -> None:
         session_id = self.sessions[which]
-        stopped = self.transaction(
-            lambda unit: turn.request_stop(unit, session_id, owner_id=self.owner, limits=LIMITS.turns)
-        )
+        stopped = self.transaction(lambda unit: turn.request_stop(under(LIMITS, unit), session_id, owner_id=self.owner))
         row = self.rows(sa.select(sessions.c.is_held, sessions.c.turn_id).where(sessions.c.id == session_id))[0]
         if stopped is not None:
             assert row.is_held, "nothing starts until the owner sends or resumes"
@@ -110,13 +105,13 @@ class Life(RuleBasedStateMachine):
     @rule(which=SESSIONS)
     def resume(self, which: int) -> None:
         session_id = self.sessions[which]
-        self.transaction(lambda unit: turn.resume(unit, session_id, owner_id=self.owner, limits=LIMITS.turns))
+        self.transaction(lambda unit: turn.resume(under(LIMITS, unit), session_id, owner_id=self.owner))
 
     @rule(which=SESSIONS)
     def retry(self, which: int) -> None:
         session_id = self.sessions[which]
         try:
-            self.transaction(lambda unit: turn.retry(unit, session_id, owner_id=self.owner, limits=LIMITS.turns))
+            self.transaction(lambda unit: turn.retry(under(LIMITS, unit), session_id, owner_id=self.owner))
         except Conflict:
             return
 
@@ -136,7 +131,7 @@ class Life(RuleBasedStateMachine):
         """Any work that was ever handed to the engine, also twice, also long over."""
         work = data.draw(st.sampled_from(self.outbox.enqueued[-2:]))
         state = self.rows(sa.select(turns.c.state).where(turns.c.id == work.id))[0].state
-        runner = self.run(claimed(self.database, TurnId(work.id), LIMITS.turns, self.files))
+        runner = self.run(claimed(self.database, TurnId(work.id), LIMITS, self.files))
         assert (runner is not None) == (state == TurnState.QUEUED)
         if runner is not None:
             self.runners.append(runner)
@@ -145,7 +140,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def work(self) -> None:
         """What an engine does first with what it was handed last: claim, and take what is due."""
-        runner = self.run(claimed(self.database, TurnId(self.outbox.enqueued[-1].id), LIMITS.turns, self.files))
+        runner = self.run(claimed(self.database, TurnId(self.outbox.enqueued[-1].id), LIMITS, self.files))
         if runner is not None:
             self.runners.append(runner)
             self._took(self.run(runner.deliver()))

@@ -8,6 +8,7 @@ import asyncio
 import socket
 import sys
 from collections import Counter, defaultdict
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -47,12 +48,16 @@ class Scene:
                 return call("survey", name=name)
             case "measure":
                 return call("survey", name=name, places=4)
+            case "dredge":
+                return call("dredge", name=name)
             case "count":
                 self.asked[name] += 1
                 return f"Answer {self.asked[name]}"
             case "fail":
                 return error(400)
             case _:
+                if "ignored" in said or "effect" in said:
+                    return "Who knows."
                 assert "finished" in said, said
                 return "The survey is done."
 
@@ -61,6 +66,13 @@ class Scene:
             progress(1, places, unit="places")
         await self.gates[name].wait()
         return "4 m deep"
+
+    async def dredge(self, name: str) -> str:
+        """Hears no cancel."""
+        while not self.gates[name].is_set():
+            with suppress(asyncio.CancelledError):
+                await self.gates[name].wait()
+        return "4 m deeper"
 
     async def glance(self, at: str) -> str:
         return "It is blue." if at == "sky" else "It is dark."
@@ -78,6 +90,7 @@ def app(folder: Path, pages: Path | None) -> FastAPI:
     scene = Scene()
     agent = Agent(ScriptedModel(scene.reply), name="agent")
     agent.tool_plain(metadata=hints(budget=timedelta(milliseconds=20)))(scene.survey)
+    agent.tool_plain(metadata=hints(budget=timedelta(milliseconds=20)))(scene.dredge)
     agent.tool_plain(scene.glance)
     runtime = Outlast(agent, database=folder / "outlast.db", settings=Settings(**FAST))
     served = create_app(runtime, authenticate=owner_of if pages is None else owner_of_page)

@@ -4,7 +4,7 @@ from typing import Any
 
 from outlast.calls.call import RunningCall
 from outlast.ids import SessionId
-from outlast.tools.secrets import Secrets
+from outlast.values.secrets import Secrets
 
 
 class _Nowhere:

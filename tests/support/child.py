@@ -14,7 +14,7 @@ _PROCESSES.set_forkserver_preload(
     [
         "outlast",
         "outlast.engines.distributed",
-        "outlast.store.opening_postgres",
+        "outlast.store.postgres.opening",
         "tests.support.crash",
         "tests.support.deleting_child",
         "tests.support.parking_child",

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from outlast.store.database import Database, Moment
-from outlast.store.postgres import PostgresDatabase
+from outlast.store.postgres.database import PostgresDatabase
 
 _PATIENCE = 30.0
 

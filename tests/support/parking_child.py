@@ -20,8 +20,8 @@ from pydantic_ai.messages import ModelMessage
 import outlast as public
 from outlast import Outlast, Settings, hints
 from outlast.ids import SessionId, TaskId
-from outlast.store import inputs
 from outlast.store.database import Moment
+from outlast.store.repositories import inputs
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, tool_returns
 

@@ -16,8 +16,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from outlast.store import opening
-from outlast.store.opening_postgres import open_postgres
+from outlast.store import urls
+from outlast.store.postgres.opening import open_postgres
 
 
 def _installed_binaries() -> Path:
@@ -87,7 +87,7 @@ class PostgresServer:
 
 
 async def _migrate(url: str) -> None:
-    await (await open_postgres(opening.parse(url))).close()
+    await (await open_postgres(urls.parse(url))).close()
 
 
 def postgres_version() -> str:

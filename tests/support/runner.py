@@ -6,23 +6,25 @@ from pathlib import Path
 
 from outlast.errors import AttemptLost
 from outlast.ids import TurnId, WorkerId
-from outlast.sessions import turn
-from outlast.sessions.due import due_at_boundary, due_at_start
-from outlast.sessions.turn import Claim, TurnLimits
-from outlast.sessions.turn_log import TurnLog
-from outlast.store import inputs, messages, turns
+from outlast.limits import Limits
+from outlast.runs.turns.turn_log import TurnLog
 from outlast.store.database import Database
-from outlast.store.files import FileStore
-from outlast.store.inputs import Input
-from outlast.store.turns import TurnState
+from outlast.store.files.file_store import FileStore
+from outlast.store.repositories import inputs, messages, turns
+from outlast.store.repositories.inputs import Input
+from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
-from outlast.tools.secrets import Secrets
+from outlast.transitions import turn
+from outlast.transitions.due import due_at_boundary, due_at_start
+from outlast.transitions.turn import Claim
+from outlast.values.secrets import Secrets
+from tests.support.store import under
 
 
 class Runner:
     """One attempt. Every method is one transaction behind the fence; it raises `AttemptLost` when superseded."""
 
-    def __init__(self, database: Database, claim: Claim, limits: TurnLimits, files: Path) -> None:
+    def __init__(self, database: Database, claim: Claim, limits: Limits, files: Path) -> None:
         self.claim = claim
         self.has_begun = claim.fence.attempt > 1
         self.was_lost = False
@@ -86,16 +88,16 @@ class Runner:
             row = turns.get(unit.connection, self.turn_id)
             if row is None or row.attempt != self.claim.fence.attempt:
                 raise AttemptLost("already given back")
-            turn.requeue(unit, row, has_crashed=True, limits=self._limits)
+            turn.requeue(under(self._limits, unit), row, has_crashed=True)
 
         await self._log.commit("give_back", give_back)
 
     def _end(self, unit: Unit, target: TurnState) -> None:
-        turn.end(unit, self.claim, target, {"usage": {}}, values={}, limits=self._limits)
+        turn.end(under(self._limits, unit), self.claim, target, {"usage": {}}, values={})
 
 
 async def claimed(
-    database: Database, turn_id: TurnId, limits: TurnLimits, files: Path, *, worker: str = "wrk_1"
+    database: Database, turn_id: TurnId, limits: Limits, files: Path, *, worker: str = "wrk_1"
 ) -> Runner | None:
     claim = await database.transaction(lambda unit: turn.claim(unit, turn_id, WorkerId(worker)), name="claim")
     return None if claim is None else Runner(database, claim, limits, files)

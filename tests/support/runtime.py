@@ -11,10 +11,11 @@ from pydantic_ai.models import Model
 from outlast import Event, Outlast, Session, Settings
 from outlast.clock import Clock
 from outlast.ids import TaskId
-from outlast.sessions import inbox
-from outlast.sessions.inbox import Limits
-from outlast.store.inputs import Input, InputKind
+from outlast.limits import Limits
+from outlast.store.repositories.inputs import Input, InputKind
 from outlast.testing import ScriptedModel, Steps
+from outlast.transitions import inbox
+from tests.support.store import under
 
 FAST: Mapping[str, Any] = {
     "durability": "normal",
@@ -90,7 +91,7 @@ async def wake(outlast: Outlast[Any, Any], session: Session, text: str, *, limit
     """What the end of a task does: an input of the runtime's own."""
     return await outlast.database.transaction(
         lambda unit: inbox.notify(
-            unit, session.id, InputKind.WAKE, text, task_id=TaskId("task_test"), limits=limits or Limits()
+            under(limits or Limits(), unit), session.id, InputKind.WAKE, text, task_id=TaskId("task_test")
         ),
         name="wake",
     )

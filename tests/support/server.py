@@ -15,7 +15,7 @@ from outlast import Client, Outlast
 from outlast.api.app import create_app
 from outlast.api.auth import Authenticate
 from outlast.api.connections import guarded
-from outlast.store.keys import Role, Scope
+from outlast.store.repositories.keys import Role, Scope
 
 JsonObject = dict[str, Any]
 

@@ -13,9 +13,13 @@ from outlast.clock import Clock, SystemClock
 from outlast.events.event import Draft, Event
 from outlast.events.types import EventType
 from outlast.ids import SessionId
-from outlast.store import events, opening, opening_postgres, sessions
+from outlast.limits import Limits
+from outlast.store import urls
 from outlast.store.database import Database
 from outlast.store.outbox import Committed, SilentOutbox, Work
+from outlast.store.postgres.opening import open_postgres
+from outlast.store.repositories import events, sessions
+from outlast.store.sqlite import opening
 from outlast.store.tables import events as event_rows
 from outlast.store.unit import Unit
 
@@ -25,13 +29,13 @@ OWNER = "olga"
 @asynccontextmanager
 async def opened(url: str, *, clock: Clock | None = None) -> AsyncGenerator[Database]:
     """The database behind a URL, brought to the current schema."""
-    parsed = opening.parse(url)
+    parsed = urls.parse(url)
     database: Database
     if parsed.get_backend_name() == "sqlite":
-        path = opening.sqlite_path(parsed)
+        path = urls.sqlite_path(parsed)
         database = await opening.open_sqlite(path, clock=clock or SystemClock(), durability="normal")
     else:
-        database = await opening_postgres.open_postgres(parsed)
+        database = await open_postgres(parsed)
     try:
         yield database
     finally:
@@ -116,3 +120,9 @@ async def started(*coroutines: Any) -> list[asyncio.Task[Any]]:
         running.append(asyncio.create_task(each))
         await asyncio.sleep(0)
     return running
+
+
+def under(limits: Limits, unit: Unit) -> Unit:
+    """The same unit of work, with these limits in place of its database's."""
+    unit.limits = limits
+    return unit

@@ -1,5 +1,6 @@
 """A real pseudo-terminal with a program in it: type, read what it shows, wait for words."""
 
+import codecs
 import fcntl
 import os
 import re
@@ -14,10 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.emulator import Emulator
+
 PATIENCE = 40.0
 ROWS, COLUMNS = 30, 240
 CTRL_C, CTRL_D = "\x03", "\x04"
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[^\[]|\r")
 
 
 class Terminal:
@@ -26,6 +28,8 @@ class Terminal:
     def __init__(self, command: Sequence[str | Path], *, folder: Path, **environment: str) -> None:
         self._screen, inside = os.openpty()
         self.shown = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._emulator = Emulator(ROWS, COLUMNS)
         self._seen = 0
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.modes_before = termios.tcgetattr(inside)[:4]
@@ -45,8 +49,8 @@ class Terminal:
 
     @property
     def words(self) -> str:
-        """Everything that was shown, without colours and cursor movements."""
-        return _ESCAPES.sub("", self.shown)
+        """Every row that was shown, as often as it changed."""
+        return self._emulator.transcript
 
     def press(self, keys: str) -> None:
         os.write(self._screen, keys.encode())
@@ -86,7 +90,9 @@ class Terminal:
             data = os.read(self._screen, 65_536)
         except OSError:  # how Linux tells that the other side is closed
             return False
-        self.shown += data.decode(errors="replace")
+        text = self._decoder.decode(data)
+        self.shown += text
+        self._emulator.feed(text)
         return bool(data)
 
     def __enter__(self) -> Self:

@@ -10,8 +10,8 @@ from typing import Any
 import asyncpg
 from asyncpg.exceptions import TooManyConnectionsError
 
-from outlast.store import opening
-from outlast.store.opening_postgres import open_postgres
+from outlast.store import urls
+from outlast.store.postgres.opening import open_postgres
 from tests.support.postgres import Installation
 
 _TEMPLATE = "migrated"
@@ -30,7 +30,7 @@ class TroubledPostgres:
         async with self.connected() as connection:
             if not await connection.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", _TEMPLATE):
                 await connection.execute(f"CREATE DATABASE {_TEMPLATE}")
-                await (await open_postgres(opening.parse(self.url(_TEMPLATE)))).close()
+                await (await open_postgres(urls.parse(self.url(_TEMPLATE)))).close()
             name = f"test_{uuid.uuid4().hex[:12]}"
             await connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
         return name

@@ -1,7 +1,6 @@
 """A wire between a client and a server that can be cut, lose an answer, or lead to another server."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
@@ -20,12 +19,13 @@ class Wire:
         self.cuts: Iterator[int] = iter(())
         """After how many bytes of answers each new connection is cut; when it is used up, none is."""
         self.loses_answer_to = b""
-        """The next request that contains this arrives, and its answer is lost."""
+        """The next request that contains this is served, and its answer is lost."""
         self.says = b""
         """The next request gets this answer, as if a proxy stood in between."""
         self._open: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._frozen: set[asyncio.StreamWriter] = set()
+        self._losing: set[asyncio.StreamWriter] = set()
 
     def freeze(self) -> None:
         """What is open stays open and says nothing more, as a process that was stopped."""
@@ -61,7 +61,7 @@ class Wire:
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         place = urlsplit(self.target)
         far_reader, far_writer = await asyncio.open_connection(place.hostname, place.port)
-        asking = asyncio.create_task(self._ask(reader, far_writer), name="requests")
+        asking = asyncio.create_task(self._ask(reader, writer, far_writer), name="requests")
         answering = asyncio.create_task(self._answer(far_reader, writer, next(self.cuts, None)), name="answers")
         try:
             await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
@@ -71,20 +71,23 @@ class Wire:
             await asyncio.gather(asking, answering, return_exceptions=True)
             await _close(far_writer)
 
-    async def _ask(self, reader: asyncio.StreamReader, far_writer: asyncio.StreamWriter) -> None:
-        """Ends the connection when the client does, or when an answer is to be lost."""
+    async def _ask(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far_writer: asyncio.StreamWriter
+    ) -> None:
+        """Ends the connection when the client does."""
         while data := await reader.read(65_536):
-            far_writer.write(data)
-            await far_writer.drain()
             if self.loses_answer_to and self.loses_answer_to in data:
                 self.loses_answer_to = b""
-                far_writer.write(await _rest_of(data, reader))
-                await far_writer.drain()
-                return
+                self._losing.add(writer)
+            far_writer.write(data)
+            await far_writer.drain()
 
     async def _answer(self, far_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None) -> None:
+        """Ends the connection when the server does, or with an answer that is to be lost: the request was served."""
         left = most
         while data := await far_reader.read(65_536):
+            if writer in self._losing:
+                return
             if writer in self._frozen:
                 continue
             writer.write(data if left is None else data[:left])
@@ -97,14 +100,6 @@ class Wire:
     async def ended(self) -> None:
         if self._open:
             await asyncio.wait(self._open)
-
-
-async def _rest_of(data: bytes, reader: asyncio.StreamReader) -> bytes:
-    """What is missing of a request that has begun: clients send its head and its body one after the other."""
-    head, end, body = data.partition(b"\r\n\r\n")
-    length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
-    assert end, "a request whose answer is to be lost came without its head"
-    return await reader.readexactly(int(length[1]) - len(body) if length else 0)
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:

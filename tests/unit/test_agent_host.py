@@ -8,7 +8,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset
 
-from outlast.sessions.host import AgentHost
+from outlast.agents.host import AgentHost
 
 
 class Slow(FunctionToolset[None]):

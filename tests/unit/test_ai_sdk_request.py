@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from outlast.errors import InvalidInput
-from outlast.protocols.ai_sdk_request import parse
+from outlast.protocols.ai_sdk.asked import parse
 
 
 def body(*parts: dict[str, Any], role: str = "user", **more: Any) -> dict[str, Any]:

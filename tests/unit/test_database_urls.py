@@ -3,15 +3,15 @@
 import pytest
 
 from outlast.errors import InvalidInput
-from outlast.store import opening
+from outlast.store import urls
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
 def test_what_hosters_hand_out_is_a_postgresql_url(scheme: str) -> None:
-    assert opening.parse(f"{scheme}://ada@db/outlast").drivername == "postgresql+asyncpg"
+    assert urls.parse(f"{scheme}://ada@db/outlast").drivername == "postgresql+asyncpg"
 
 
 @pytest.mark.parametrize("url", ["mysql://ada@db/outlast", "postgres://ada@db", "sqlite://"])
 def test_what_cannot_be_used_says_what_can(url: str) -> None:
     with pytest.raises(InvalidInput, match=r"postgresql://|sqlite:///outlast\.db"):
-        opening.parse(url)
+        urls.parse(url)

@@ -6,7 +6,7 @@ from chaos.deploy.judge import NOT_THERE, exit_faults, rename_faults, wait_fault
 from chaos.deploy.names import KEPT, REMOVED
 from chaos.evidence import Evidence, LogEvent, SessionRows
 from chaos.ledger import Entry
-from chaos.tellings import UNKNOWN
+from chaos.task_ends import UNKNOWN
 
 TRUE_WAIT = {"session": "s", "state": "queued", "turn_state": "queued", "no_worker_for": REMOVED}
 LEFT = {"name": "old worker", "code": 0, "expected": 0, "words": "", "said": "Leaving"}

@@ -10,7 +10,7 @@ from pydantic_ai.models.instrumented import InstrumentedModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
-from outlast.calls.direct import DirectTools
+from outlast.agents.direct import DirectTools
 from tests.support.calls import silent_call
 
 

@@ -5,11 +5,11 @@ from typing import Any, cast
 import pytest
 from pydantic_ai.messages import RetryFeedbackPart, RetryInfo, TextContent, ToolReturnPart, UserPromptPart
 
+from outlast.agents import prompt
+from outlast.agents.messages.harmless import harmless
 from outlast.ids import InputId, SessionId, TaskId
-from outlast.sessions import prompt
-from outlast.store.inputs import Input, InputKind, InputState, Mode
-from outlast.tools.escape import OWN_TAGS, escape, escape_whole
-from outlast.tools.foreign import harmless
+from outlast.store.repositories.inputs import Input, InputKind, InputState, Mode
+from outlast.values.escape import OWN_TAGS, escape, escape_whole
 from tests.support.clocks import NOON
 
 UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff\u061c\u180e\u202e\u2066\u034f\u115f\u2800\ufe0f\x00\x1b\x7f\U000e0041"

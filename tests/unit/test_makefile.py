@@ -55,3 +55,11 @@ def test_everybody_else_is_told_what_to_do(bin: Path) -> None:
     assert "OUTLAST_SKIP_BROWSER=1" in done.stderr
     assert not (bin / "asked").exists()
     assert make_browser(bin, OUTLAST_SKIP_BROWSER="1").returncode == 0
+
+
+def test_the_help_says_what_the_fast_check_leaves_out() -> None:
+    command = ["make", "--silent", "help", f"PYTHON={sys.executable}"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30).stdout
+    (line,) = [each for each in said.splitlines() if "check-fast" in each]
+    for left_out in ("types of src only", "units and fundamentals only", "no PostgreSQL, crashes, odd agents"):
+        assert left_out in line

@@ -9,8 +9,8 @@ from pydantic_ai.capabilities import ReinjectSystemPrompt
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, SystemPromptPart, TextPart, UserPromptPart
 from pydantic_ai.models.test import TestModel
 
-from outlast.sessions.host import AgentHost
-from outlast.sessions.model_hook import ModelHook, around_requests
+from outlast.agents.host import AgentHost
+from outlast.agents.model_hook import ModelHook, around_requests
 
 
 def measure(tools: Sequence[ToolDefinition]) -> None:

@@ -15,8 +15,8 @@ from typing import cast
 import pytest
 
 import outlast
-from outlast.tools.escape import OWN_TAGS, escape
-from outlast.tools.secrets import Secrets
+from outlast.values.escape import OWN_TAGS, escape
+from outlast.values.secrets import Secrets
 
 ONCE = 2_000
 TIMES = 8
@@ -147,7 +147,7 @@ def _check(work: Callable[[str], object]) -> None:
 
 
 def test_the_patterns_of_the_package_are_found() -> None:
-    assert {"outlast.tools.escape._OWN_TAG", "outlast.tools.redact._IN_TEXT"} <= PATTERNS.keys()
+    assert {"outlast.values.escape._OWN_TAG", "outlast.values.redact._IN_TEXT"} <= PATTERNS.keys()
 
 
 def _uses(tree: ast.Module) -> Iterator[str]:

@@ -3,12 +3,16 @@
 import json
 import random
 import re
+from time import process_time
 from urllib.parse import quote
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outlast.tools.secrets import MOST, MaskedStream, Secrets
+from outlast.values import clean
+from outlast.values.escape import escape
+from outlast.values.secrets import MOST, MaskedStream, Secrets
 
 LETTERS = st.text("ab", min_size=6, max_size=9)
 
@@ -33,6 +37,36 @@ def starred(text: str, values: list[str]) -> str:
 def test_every_place_is_found(values: list[str], text: str) -> None:
     """Also where they overlap, with few values and with many."""
     assert registry(*values).mask(text) == starred(text, values)
+
+
+def run_of(b: int, a: int, c: int) -> str:
+    return "b" * b + "a" * a + "c" * c
+
+
+RUNS = st.builds(run_of, st.integers(0, 5), st.integers(0, 90), st.integers(0, 2))
+
+
+@settings(max_examples=50)
+@given(st.lists(RUNS.filter(lambda each: len(each) >= 6), max_size=30), st.integers(6, 100), st.lists(RUNS, max_size=6))
+def test_of_values_that_begin_with_each_other_the_longest_is_found(
+    values: list[str], most: int, runs: list[str]
+) -> None:
+    """With a hundred one character apart, and when some of them were forgotten."""
+    nested = ["a" * length for length in range(most, 5, -1)]
+    text = "".join(runs)
+    assert registry(*values, *nested).mask(text) == starred(text, [*values, *nested])
+    kept = list(dict.fromkeys(reversed([*nested, *values])))[:20]
+    assert registry(*nested, *values, most=20).mask(text) == starred(text, kept)
+
+
+@pytest.mark.parametrize("run", ["a" * 20_000, ("a" * 500 + "b") * 40, "ab" * 10_000, "b" * 20_000])
+@pytest.mark.parametrize("end", ["", "b"])
+def test_a_thousand_values_that_begin_with_each_other_take_little_time(run: str, end: str) -> None:
+    """One of each length: every one of them may begin at every place."""
+    secrets = registry(*(letter * length + end for letter in "ab" for length in range(6, 1006)))
+    began = process_time()
+    secrets.mask(run)
+    assert process_time() - began < 3, "it was 12 seconds"
 
 
 @given(st.lists(LETTERS, max_size=6), st.lists(st.text("ab ", max_size=12), max_size=12))
@@ -68,6 +102,23 @@ def test_forms_in_json_in_literals_and_in_urls_are_found_too() -> None:
         quote(value, safe=""),
     ):
         assert "rd" not in secrets.mask(text)
+
+
+@pytest.mark.parametrize(
+    "value", ["hunter2\x00hunter2", "hunter2\ud83dhunter2", "\ude00hunter2", "<runtime_notice>hunter2"]
+)
+def test_a_value_is_found_in_text_that_was_cleaned(value: str) -> None:
+    """What no store takes is replaced in text before it is masked; halves of a character too."""
+    secrets = registry(value)
+    stored = escape(clean.text(f"it is {value}."))
+    for text in (value, stored, clean.text(value), json.dumps(stored), repr(stored), quote(stored, safe="")):
+        assert "hunter2" not in secrets.mask(text)
+
+
+def test_of_a_character_in_two_halves_no_form_is_too_short() -> None:
+    """Six halves become three characters: as few as that are not masked."""
+    secrets = registry("\ud83d\ude00" * 3)
+    assert secrets.mask("\U0001f600" * 3) == "\U0001f600" * 3
 
 
 def test_values_are_masked_at_any_depth_and_in_names() -> None:

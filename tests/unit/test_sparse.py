@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from outlast.tools import sparse
-from outlast.tools.sparse import Sparse, SparseFilter
+from outlast.values import sparse
+from outlast.values.sparse import Sparse, SparseFilter
 
 
 def test_a_few_are_written_and_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

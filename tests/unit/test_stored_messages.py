@@ -9,9 +9,9 @@ import pytest
 from pydantic_ai.messages import ModelMessage
 from pydantic_core import from_json, to_json
 
+from outlast.agents.messages import history
 from outlast.ids import SessionId
-from outlast.sessions import history
-from outlast.store.files import FileStore
+from outlast.store.files.file_store import FileStore
 from tests.support.histories import check_history
 
 DATA = Path(__file__).parents[1] / "data"

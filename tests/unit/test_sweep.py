@@ -9,7 +9,7 @@ import pytest
 from outlast.engines.process import is_gone, place
 from outlast.engines.sweep import FROZEN_SECONDS, GRACE_SECONDS, LOOK_SECONDS, QUIET_SECONDS, Judge
 from outlast.ids import WorkerId
-from outlast.store.workers import Roll, Sighting
+from outlast.store.repositories.workers import Roll, Sighting
 
 LONG_UP = 1_000.0
 

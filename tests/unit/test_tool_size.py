@@ -3,7 +3,7 @@
 import structlog
 from pydantic_ai import ToolDefinition
 
-from outlast.tools.size import MOST, warn_if_large
+from outlast.agents.size import MOST, warn_if_large
 
 
 def test_a_very_large_set_of_tools_is_warned_about_naming_the_largest() -> None:

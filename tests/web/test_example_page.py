@@ -128,6 +128,24 @@ async def test_a_task_that_ends_without_waking_anybody_is_shown_as_ended(
     assert await page.texts(ANSWERS) == ["It goes on.", "One"]
 
 
+async def test_a_task_that_a_person_settled_is_shown_so(site: Site, page: Page, api: httpx2.AsyncClient) -> None:
+    """Not as failed, which it was only as long as nobody knew; also after a reload."""
+    gate = await opened(page, site)
+    await send(page, f"dredge {gate}")
+    await page.wait_for("text=It goes on.")
+    [task] = (await api.get("/v1/tasks", params={"session": gate})).json()["items"]
+    await api.post(f"/v1/tasks/{task['id']}/cancel", json={"wait": 10})
+    await page.wait_for(".call[data-state=failed]")
+    settled = await api.post(f"/v1/tasks/{task['id']}/settle", json={"verdict": "worked"})
+    assert settled.status_code == 200, settled.text
+    for _ in range(2):
+        await page.wait_for(".call[data-state='settled: worked']")
+        assert await page.texts(".call .state") == ["settled: worked"]
+        await page.wait_for("text=Send")
+        await page.reload()
+    await api.post(f"/gates/{gate}")
+
+
 async def test_two_pages_of_a_chat_show_the_same(site: Site, page: Page, api: httpx2.AsyncClient) -> None:
     """What is said in one appears in the other, while it is being answered."""
     gate = await opened(page, site)

@@ -46,7 +46,7 @@ const nameOf = (part: { providerMetadata?: Record<string, Record<string, unknown
 function CallView({ call, tasks }: { call: ToolUIPart; tasks: Tasks }) {
   const output = call.output as { type?: string; task_id?: string } | null | undefined;
   const task = output?.type === "background" ? tasks.get(output.task_id ?? "") : undefined;
-  const state = task ? WORDS[task.state] : CALL_WORDS[call.state] ?? "running";
+  const state = task ? stateOf(task) : CALL_WORDS[call.state] ?? "running";
   return (
     <div className="call" data-state={state}>
       <b>{getToolName(call)}</b> <span className="state">{state}</span>
@@ -61,11 +61,13 @@ function TaskProgress({ task }: { task: Task }) {
   const words = [total === null ? current : `${current} of ${total}`, unit, label].filter((word) => word !== null);
   return (
     <>
-      {total !== null && <progress value={current} max={total} aria-label={task.title} />}
+      {total !== null && total > 0 && <progress value={Math.min(total, Math.max(0, current))} max={total} aria-label={task.title} />}
       <small>{words.join(" ")}</small>
     </>
   );
 }
+
+const stateOf = (task: Task) => (task.settled ? `settled: ${task.settled.verdict}` : WORDS[task.state]);
 
 const WORDS: Record<Task["state"], string> = {
   queued: "waiting",

@@ -5,7 +5,7 @@ FastAPI reads and parses a body before it asks any dependency. A route of this c
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import Request
@@ -22,6 +22,7 @@ from outlast.settings import Settings
 
 CONNECTION = "outlast.connection"
 """Where a scope has the connection it came by, if the server keeps account of them."""
+_LARGE = 64 * 1024
 _MARKS = (b",", b"[", b"{", b"\\")
 """Each may be a value, or an escaped character: these, not bytes, are what makes a body slow to parse."""
 
@@ -60,6 +61,7 @@ class Admission:
     max_values: int
     max_login_bytes: int
     patience: float
+    large: "OneByOne" = field(default_factory=lambda: OneByOne())
 
     @classmethod
     def of(cls, settings: Settings, gate: Gate) -> "Admission":
@@ -95,7 +97,7 @@ class Admission:
                 except TooManyRequests as exc:
                     raise _broken_off(429, exc.message, {"Retry-After": str(exc.details["retry_after"])}) from exc
 
-        return _Body(receive, check, self.patience).receive
+        return _Body(receive, check, self.patience, self.large).receive
 
     def body_of_anybody(self, receive: Receive) -> Receive:
         def check(size: int, received: int, values: int) -> None:
@@ -105,11 +107,32 @@ class Admission:
         return _Body(receive, check, self.patience).receive
 
 
+class OneByOne:
+    """Large bodies are parsed at once and in one go, each: many that are whole at the same moment take turns.
+
+    Between two of them everybody else who waits for the loop has it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def turn(self) -> None:
+        async with self._lock:
+            await asyncio.sleep(0)
+
+
 class _Body:
     """A body as it comes: counted, and not waited for when it stands still."""
 
-    def __init__(self, receive: Receive, check: Callable[[int, int, int], None], patience: float) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        check: Callable[[int, int, int], None],
+        patience: float,
+        large: OneByOne | None = None,
+    ) -> None:
         self._receive = receive
+        self._large = large
         self._check = check
         self._patience = patience
         self._received = 0
@@ -130,6 +153,8 @@ class _Body:
         self._received += len(body)
         self._values += sum(map(body.count, _MARKS))
         self._check(len(body), self._received, self._values)
+        if self._is_whole and self._large is not None and self._received > _LARGE:
+            await self._large.turn()
         return message
 
 

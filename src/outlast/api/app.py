@@ -74,7 +74,7 @@ def create_app(
     app.state.admission = Admission.of(settings, gate)
     app.state.frames = FrameCache()
     app.state.logins = Logins(lambda: runtime.keys)
-    app.state.metrics = numbers = Metrics(runtime)
+    app.state.metrics = numbers = Metrics(runtime.open_work)
     runtime.listen(numbers.seen)
     problems.install(app)
     v1 = APIRouter(prefix="/v1")

@@ -13,11 +13,11 @@ from jwt import PyJWKClient, PyJWKClientConnectionError, PyJWTError
 
 from outlast.api.limits import Rate
 from outlast.api.strangers import Strangers, shown_by
-from outlast.calls.foreign import Contained
+from outlast.containment import Contained
 from outlast.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
+from outlast.handles.keys import Keys
 from outlast.ids import KeyId
-from outlast.owners.keys import Keys
-from outlast.sessions.attachments import check_characters
+from outlast.values.check import check_characters
 
 _LATEST = datetime.max.replace(tzinfo=UTC).timestamp() - 86_400
 _MOST_CHARACTERS = 200

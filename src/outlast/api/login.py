@@ -7,8 +7,8 @@ from datetime import timedelta
 from outlast.api.auth import Principal
 from outlast.clock import monotonic
 from outlast.errors import StoreUnavailable, Unauthenticated
-from outlast.owners.keys import Keys
-from outlast.store.keys import Key
+from outlast.handles.keys import Keys
+from outlast.store.repositories.keys import Key
 
 _LASTS_SECONDS = 600.0
 _COOKIE_LASTS = timedelta(days=30)

@@ -78,16 +78,30 @@ function show({ type, data, turn_id }) {
 function showCallEnd({ call_id, tool, outcome, part }, turn_id) {
   const call = calls.get(`${turn_id} ${call_id}`) ?? at("answer").appendChild(document.createElement("span"));
   const end = ENDS[outcome] ? ` ${ENDS[outcome]}` : "";
-  const why = end && typeof part.content === "string" ? `: ${part.content}` : "";
+  const content = words(part.content);
+  const why = end && typeof content === "string" ? `: ${content}` : "";
   call.textContent = `\n[${tool}]${end}${why}\n`;
 }
 
 // What the model has not said itself: a closing line, or an output of the agent's type.
 function showEnd({ text, output }, turn_id) {
-  if (!text && (output === null || output === undefined || output.$file)) return;
-  const told = text || (typeof output === "string" ? output : JSON.stringify(output));
-  const said = [...parts].filter(([name, part]) => name.startsWith(`${turn_id} `) && part.className === "text");
-  if (!said.some(([, part]) => plain(part.textContent) === plain(told))) at("answer").append(`\n${told}\n`);
+  if (!text && (output === null || output === undefined)) return;
+  const own = [...parts].filter(([name, part]) => name.startsWith(`${turn_id} `) && part.className === "text");
+  const said = own.flatMap(([, part]) => [part.textContent.trim(), plain(part.textContent)]);
+  const begins = text ? undefined : output.$file?.preview?.trim();
+  const shown = words(output);
+  const told = text || (typeof shown === "string" ? shown : JSON.stringify(shown));
+  const isSaid = (each) => (begins ? each.startsWith(begins) : each === plain(told));
+  if (!said.some(isSaid)) at("answer").append(`\n${told}\n`);
+}
+
+// A stored value: of what is too large for the log, the beginning and the size.
+function words(value) {
+  if (Array.isArray(value)) return value.map(words);
+  if (value === null || typeof value !== "object") return value;
+  const { bytes, preview } = value.$file ?? {};
+  if (value.$file) return `${preview ? `${preview}… ` : ""}(${(bytes ?? 0).toLocaleString("en")} bytes)`;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, words(each)]));
 }
 
 function plain(text) {
@@ -105,8 +119,13 @@ function showTask(task) {
 
 function stateOf({ state, settled, progress, error }) {
   if (settled) return `settled: ${settled.verdict}`;
-  if (state === "running" && progress?.total) return `running ${Math.round((100 * progress.current) / progress.total)} %`;
+  if (state === "running" && progress?.total) return `running ${percent(progress)} %`;
   return state === "failed" && error?.message ? `failed: ${error.message}` : state;
+}
+
+// A tool may count past its end, or backwards.
+function percent({ current, total }) {
+  return Math.round(100 * Math.min(1, Math.max(0, current / total)));
 }
 
 async function send(event) {

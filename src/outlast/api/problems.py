@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from outlast import ids
 from outlast.errors import OutlastError
-from outlast.tools.redact import error_chain
+from outlast.values.redact import error_chain
 
 log = structlog.get_logger("outlast.api")
 

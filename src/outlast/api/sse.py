@@ -21,7 +21,8 @@ from outlast.api import auth
 from outlast.errors import NotFound
 from outlast.events.event import Event
 from outlast.events.stream import EventStream
-from outlast.store.database import persistently
+from outlast.store.database import retry_while_unavailable
+from outlast.values.redact import last_line
 
 log = structlog.get_logger("outlast.api")
 
@@ -91,7 +92,7 @@ async def log_frames(
     """
     async with stream:
         while True:
-            batch = await persistently(stream.batch)
+            batch = await retry_while_unavailable(stream.batch)
             if not batch:
                 return
             frames: list[bytes] = []
@@ -141,7 +142,7 @@ def _end(limit: asyncio.Timeout, lapse: asyncio.Task[None]) -> None:
     if lapse.cancelled():
         return
     if (exc := lapse.exception()) is not None:  # nobody looks any more: who still has the right comes again
-        log.warning("a stream ends because nobody can tell whether its reader may read on", error=repr(exc))
+        log.warning("a stream ends because nobody can tell whether its reader may read on", error=last_line(exc))
     with suppress(RuntimeError):  # it has just ended by itself
         limit.reschedule(asyncio.get_running_loop().time())
 

@@ -11,10 +11,10 @@ from starlette.exceptions import HTTPException
 from outlast.api import auth, blank, problems, sse
 from outlast.api.auth import Caller, Principal
 from outlast.errors import InvalidInput, Unauthenticated
+from outlast.handles.session import Session
+from outlast.handles.sessions import Sessions
+from outlast.handles.tasks import Tasks
 from outlast.runtime import LOCAL_OWNER, Outlast
-from outlast.sessions.directory import Sessions
-from outlast.sessions.session import Session
-from outlast.tasks.handle import Tasks
 
 T = TypeVar("T")
 AnyOutlast: TypeAlias = Outlast[Any, Any]

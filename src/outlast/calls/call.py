@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from outlast.calls.foreign import contained_thread
 from outlast.calls.threads import SharedThreads
 from outlast.clock import monotonic
+from outlast.containment import contained_thread
 from outlast.errors import AttemptLost
 from outlast.ids import SessionId, TaskId, TurnId
-from outlast.tools.secrets import Secrets
+from outlast.values.secrets import Secrets
 
 
 class Channel(Protocol):
@@ -112,9 +112,9 @@ def output(text: str) -> None:
 
 
 def artifact(name: str, data: bytes, media_type: str = "application/octet-stream") -> str | None:
-    """Keep a file that the call made; gives its id. Does nothing outside Outlast.
+    """Keep a file that the call made; gives its id. It is listed with its task or call; nobody can read it yet.
 
-    It is listed with its task or call, by name and size; reading it back is not possible yet.
+    Does nothing outside Outlast.
     """
     call = current_call.get()
     return None if call is None else call.channel.artifact(name, data, media_type)

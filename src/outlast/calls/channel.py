@@ -13,14 +13,15 @@ from typing import Any
 import structlog
 
 from outlast.errors import StoreUnavailable
+from outlast.events.foreign import PROGRESS
 from outlast.ids import SessionId
-from outlast.store import outputs
-from outlast.store.database import Database, persistently
-from outlast.store.files import FileStore, key_of
-from outlast.store.outputs import HEAD, TAIL, Chunk
+from outlast.store.database import Database, retry_while_unavailable
+from outlast.store.files.file_store import FileStore, key_of
+from outlast.store.repositories import outputs
+from outlast.store.repositories.outputs import HEAD, TAIL, Chunk
 from outlast.store.unit import Unit
-from outlast.tools import clean
-from outlast.tools.secrets import MaskedStream, Secrets
+from outlast.values import clean
+from outlast.values.secrets import MaskedStream, Secrets
 
 log = structlog.get_logger("outlast.calls")
 
@@ -123,7 +124,7 @@ class CallChannel:
 
     def progress(self, progress: dict[str, Any]) -> None:
         self.is_used = True
-        self._loop.call_soon_threadsafe(self._take_progress, self._home.secrets.mask(_plain(progress)))
+        self._loop.call_soon_threadsafe(self._take_progress, PROGRESS(self._home.secrets, _plain(progress)))
 
     def output(self, text: str) -> None:
         if not text or self._is_closed:
@@ -225,7 +226,7 @@ class CallChannel:
         return True
 
     def _put(self, entry: dict[str, Any], data: bytes) -> None:
-        putting = persistently(lambda: self._home.files.put(self._session_id, data))
+        putting = retry_while_unavailable(lambda: self._home.files.put(self._session_id, data))
         put = asyncio.create_task(putting, name=f"artifact {entry['name']}")
         self._puts.add(put)
         self.artifacts.append(entry)

@@ -18,21 +18,25 @@ from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.toolsets import AbstractToolset
 
 from outlast import trace
-from outlast.calls.breaker import ADVICE, MOST, REFUSED, Breaker
+from outlast.calls import outcomes
 from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
-from outlast.calls.control import WithControlTools
+from outlast.calls.control.toolset import WithControlTools
 from outlast.calls.ends import CallEnds, Unconfirmed
-from outlast.calls.foreign import Contained
+from outlast.calls.gates.breaker import ADVICE, MOST, REFUSED, Breaker
 from outlast.calls.keeper import ToolsetKeeper
-from outlast.calls.parking import NotParked, Parked, Parking, Reason
+from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.calls.run_tasks import RunTasks
+from outlast.calls.shared_usage import Uses
 from outlast.calls.transient import is_transient
 from outlast.clock import monotonic
+from outlast.containment import Contained
 from outlast.errors import AttemptLost, OutlastError
 from outlast.store.database import decided
-from outlast.tools import outcomes
-from outlast.tools.hints import UNSET, Hints, hints_of
+from outlast.tool_hints import UNSET, Hints, hints_of
+from outlast.transitions.parked import Reason
+from outlast.values import clean
+from outlast.values.redact import last_line
 
 log = structlog.get_logger("outlast.calls")
 
@@ -99,6 +103,8 @@ class CallHook(RunTasks):
     ends: CallEnds = field(default_factory=CallEnds)
     repeatable: set[str] = field(default_factory=set[str])
     """The calls of this run that were run and may be run again."""
+    uses_of_outputs: list[Uses] = field(default_factory=list[Uses])
+    """What output functions and validators used, for whoever counts it."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
@@ -156,11 +162,22 @@ class CallHook(RunTasks):
         default = AbstractCapability.handle_deferred_tool_calls
         return any(each is not self and type(each).handle_deferred_tool_calls is not default for each in found)  # pyright: ignore
 
-    async def before_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
+    async def wrap_output_process(
+        self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, handler: Any
+    ) -> Any:
         """An output function runs as a call of its own: once it has begun, nobody may say that it did not."""
-        if output_context.tool_call is not None:
-            self.ends.begin_elsewhere(output_context.tool_call.tool_call_id)
-        return output
+        call = output_context.tool_call
+        if call is not None:
+            self.ends.begin_elsewhere(call.tool_call_id)
+        uses = Uses(ctx.usage)
+        self.uses_of_outputs.append(uses)
+        try:
+            with uses.counting():
+                return await handler(output)
+        except Exception as exc:
+            if call is not None:
+                self.ends.failed[call.tool_call_id] = outcomes.output_failed(call.tool_name, exc)
+            raise
 
     async def _wait(self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints) -> Parked | None:
         """Until the call ends, is parked, or runs into its deadline."""
@@ -213,7 +230,7 @@ class CallHook(RunTasks):
         except Exception as exc:
             error = self._failed(running, outcomes.translate(running.tool, exc, running.secrets))
             if isinstance(error, outcomes.FAILURES):
-                self.ends.failed[running.call_id] = str(error)
+                self.ends.failed[running.call_id] = clean.words_of(error, most=None)
             raise error from exc
         if running.tool not in self.control_names:
             self.breaker.record(running.tool, running.args, is_failure=False)
@@ -224,7 +241,7 @@ class CallHook(RunTasks):
         await _closed(running, self.policy.grace)
         if ended.cancelled():
             raise outcomes.internal_error(running.tool, asyncio.CancelledError(), running.secrets)
-        return await self.host.view(running, outcomes.settle(ended.result(), running.secrets))
+        return await self.host.view(running, outcomes.plain_value(ended.result(), running.secrets))
 
     def _failed(self, running: RunningCall, error: BaseException) -> BaseException:
         if running.tool in self.control_names:
@@ -252,7 +269,9 @@ class CallHook(RunTasks):
             self.ends.canceled.add(running.call_id)
             error = await _within(_close(running), f"close {running.call_id}", self.policy.grace)
             if error is not None:
-                log.warning("what a cancelled call said last was not kept", call_id=running.call_id, error=repr(error))
+                log.warning(
+                    "what a cancelled call said last was not kept", call_id=running.call_id, error=last_line(error)
+                )
 
 
 def really(call: RunningCall, inner: asyncio.Task[Any]) -> asyncio.Task[Any] | Future[Any]:
@@ -326,6 +345,6 @@ def content_of(value: Any) -> Any:
 
 
 def _with_advice(error: BaseException, count: int) -> BaseException:
-    replacement = ToolFailed(f"{error}\n{ADVICE.format(count=count)}")
+    replacement = ToolFailed(f"{clean.words_of(error, most=None)}\n{ADVICE.format(count=count)}")
     replacement.__cause__ = error
     return replacement

@@ -7,7 +7,8 @@ from typing import Any, Self
 import structlog
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
-from outlast.calls.foreign import as_error
+from outlast.containment import as_error
+from outlast.values.redact import last_line
 
 log = structlog.get_logger("outlast.calls")
 
@@ -71,6 +72,6 @@ class KeptToolset(WrapperToolset[Any]):
             ready.set_exception(RuntimeError("a toolset cancelled its own opening"))
         except BaseException as exc:
             if ready.done():
-                log.error("a toolset did not close cleanly", toolset=self.wrapped.label, error=repr(as_error(exc)))
+                log.error("a toolset did not close cleanly", toolset=self.wrapped.label, error=last_line(as_error(exc)))
             else:
                 ready.set_exception(as_error(exc))

@@ -4,7 +4,11 @@ A tool adds to it by running another agent with `usage=ctx.usage`. A call may ou
 side, so the difference between two moments of a run says nothing about a call.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -12,10 +16,30 @@ from pydantic_ai import RunUsage
 from pydantic_ai.usage import RequestUsage
 
 from outlast.calls.call import RunningCall, current_call
-from outlast.store.spending import Spent, countable
+from outlast.store.repositories.spending import Spent, countable
 
 _UNPRICED = "unpriced"
 _COUNTED = ("requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost")
+
+
+@dataclass(slots=True, eq=False)
+class Uses:
+    """What code that belongs to no call, such as an output function, adds to the usage of its run."""
+
+    shared_usage: object
+    used: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @contextmanager
+    def counting(self) -> Generator[None]:
+        """What is added in this block, and in what it starts, counts as used by it."""
+        token = _current_uses.set(self)
+        try:
+            yield
+        finally:
+            _current_uses.reset(token)
+
+
+_current_uses: ContextVar[Uses | None] = ContextVar("outlast_uses", default=None)
 
 
 class SharedUsage(RunUsage):
@@ -47,13 +71,15 @@ class SharedUsage(RunUsage):
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # as of pydantic-ai's own
 
-    def _adding(self) -> RunningCall | None:
-        """The call of this run whose tool is running here, if any."""
-        call = current_call.get()
-        return call if call is not None and call.shared_usage is self else None
+    def _adding(self) -> RunningCall | Uses | None:
+        """The call of this run whose tool is running here, or its output function, if any."""
+        for each in (current_call.get(), _current_uses.get()):
+            if each is not None and each.shared_usage is self:
+                return each
+        return None
 
 
-def take_used(call: RunningCall) -> Spent | None:
+def take_used(call: RunningCall | Uses) -> Spent | None:
     """What its tool has used since this was last asked; None: nothing. Whoever asks counts it."""
     if not call.used:
         return None
@@ -69,7 +95,7 @@ def take_used(call: RunningCall) -> Spent | None:
     )
 
 
-def _add(call: RunningCall, name: str, value: Any, *, before: Any) -> None:
+def _add(call: RunningCall | Uses, name: str, value: Any, *, before: Any) -> None:
     """A model may tell anything as its usage: what is no number counts for nothing."""
     if isinstance(value, int | float | Decimal):
         added = value - before if before else value

@@ -8,10 +8,10 @@ from pydantic_ai.messages import UserContent
 from pydantic_core import to_json
 
 from outlast.calls.call import RunningCall
-from outlast.store.database import persistently
-from outlast.store.files import FileStore
-from outlast.store.spill import pack_object
-from outlast.tools.files import content_type
+from outlast.calls.files import content_type
+from outlast.store.database import retry_while_unavailable
+from outlast.store.files.file_store import FileStore
+from outlast.store.files.spill import pack_object
 
 LARGEST = 64 * 1024
 _SHOWN = 8 * 1024
@@ -39,7 +39,7 @@ class Viewer:
         text = value if isinstance(value, str) else to_json(value).decode()
         if len(text) <= LARGEST:
             return Viewed(value)
-        file = await persistently(lambda: self._files.put(call.session_id, text.encode()))
+        file = await retry_while_unavailable(lambda: self._files.put(call.session_id, text.encode()))
         shown = {
             "truncated": True,
             "bytes_total": len(text.encode()),
@@ -53,4 +53,4 @@ class Viewer:
     async def keep(self, call: RunningCall, content: Sequence[UserContent]) -> list[Any]:
         """Files, and words beside a result, as JSON for a row. Waits for a file store that is away."""
         plain = {"content": content_type().dump_python(list(content), mode="json")}
-        return (await persistently(lambda: pack_object(self._files, call.session_id, plain)))["content"]
+        return (await retry_while_unavailable(lambda: pack_object(self._files, call.session_id, plain)))["content"]

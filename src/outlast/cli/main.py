@@ -11,16 +11,16 @@ from typing import Annotated, Any
 import typer
 
 from outlast import __version__
-from outlast.cli import database, keys, sessions
-from outlast.cli.about import open_, pause, resume, usage
-from outlast.cli.chat import chat
-from outlast.cli.demo import demo
-from outlast.cli.doctor import doctor
-from outlast.cli.serve import serve
-from outlast.cli.talk import attach, send, stop
-from outlast.cli.tasks import cancel, logs, ps, settle, wait
-from outlast.cli.terminal import guard
-from outlast.cli.worker import worker
+from outlast.cli.chat.verb import chat
+from outlast.cli.demo.verb import demo
+from outlast.cli.server.serve import serve
+from outlast.cli.server.worker import worker
+from outlast.cli.terminal.stream import guard
+from outlast.cli.verbs import database, keys, sessions
+from outlast.cli.verbs.about import open_, pause, resume, usage
+from outlast.cli.verbs.doctor import doctor
+from outlast.cli.verbs.talk import attach, send, stop
+from outlast.cli.verbs.tasks import cancel, logs, ps, settle, wait
 
 app = typer.Typer(
     name="outlast",

@@ -39,8 +39,8 @@ def find(url: str | None, token: str | None) -> Target:
     return Target(place.url, token or place.token)
 
 
-def is_crowded(folder: Path) -> bool:
-    """Whether several servers run there: a verb must then say which one it means."""
+def has_several_servers(folder: Path) -> bool:
+    """Whether several servers run there: a verb then needs --url."""
     return len(_running(_places(folder))) > 1
 
 

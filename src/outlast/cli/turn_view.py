@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from outlast.cli.asking import say
-from outlast.cli.chat_screen import PlainScreen
-from outlast.cli.chat_view import ChatView
-from outlast.cli.console import console
 from outlast.cli.exits import Exit
-from outlast.cli.tables import print_json_line
+from outlast.cli.terminal.console import console
+from outlast.cli.terminal.screen import PlainScreen
+from outlast.cli.terminal.session_view import SessionView
+from outlast.cli.terminal.tables import print_json_line
+from outlast.cli.whole_output import with_output
 from outlast.client.session import Session
 from outlast.client.turn import Sent
 from outlast.events.event import Event
@@ -77,12 +78,13 @@ async def _show(
     *,
     as_json: bool,
 ) -> Exit:
-    view = ChatView(screen, watched=session.id)
+    view = SessionView(screen, watched=session.id)
     ended: Exit | None = None
     async with session.events(after=after) as stream:
         async for event in stream:
             if not is_wanted(event):
                 continue
+            event = await with_output(session, event)
             if as_json:
                 print_json_line(event)
             else:

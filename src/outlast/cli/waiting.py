@@ -13,7 +13,7 @@ _LONGEST_SECONDS = 15.0
 WORKER = "start one with `outlast worker APP`"
 
 
-def nobody(agent: str, offered: Iterable[str]) -> str:
+def no_worker(agent: str, offered: Iterable[str]) -> str:
     """That no living worker has the agent; `offered` are those that the server knows."""
     known = list(offered)
     if agent in known:
@@ -30,7 +30,7 @@ async def reason(client: Client, session: Session) -> str | None:
     if session.state != "queued":
         return None
     if session.no_worker_for is not None:
-        return nobody(session.no_worker_for, [each.name for each in await client.agents()])
+        return no_worker(session.no_worker_for, [each.name for each in await client.agents()])
     with suppress(Forbidden):  # only admins are told
         pause = await client.paused()
         if pause.is_paused:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 import httpx2
 from httpx2 import EventSource, ServerSentEvent
 
-from outlast.client.pauses import Pauses
+from outlast.backoff import Pauses
 from outlast.clock import monotonic
 from outlast.errors import InvalidInput, NotFound, OutlastError, ServerFault, Unreachable
 
@@ -186,9 +186,9 @@ def _http(url: str, token: str | None) -> httpx2.AsyncClient:
     if token is not None and not (token.isascii() and token.isprintable()):
         raise InvalidInput("The token holds characters that no token has.")
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    is_near = place.hostname in ("localhost", "127.0.0.1", "::1")
+    is_local = place.hostname in ("localhost", "127.0.0.1", "::1")
     try:
-        return httpx2.AsyncClient(base_url=url, headers=headers, limits=_LIMITS, trust_env=not is_near)
+        return httpx2.AsyncClient(base_url=url, headers=headers, limits=_LIMITS, trust_env=not is_local)
     except httpx2.InvalidURL as exc:
         raise InvalidInput(f"{url!r} is not the address of a server: {exc}") from exc
 

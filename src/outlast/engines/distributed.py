@@ -6,23 +6,25 @@ from dataclasses import replace
 import sqlalchemy as sa
 import structlog
 
-from outlast.engines.engine import Places, Worker
+from outlast.agents.messages.history import message_type
+from outlast.duties.duty import Duty, DutyRunner
+from outlast.engines.job_consumer import JobConsumer, Later
 from outlast.engines.presence import Presence
 from outlast.engines.sweep import Sweep
-from outlast.engines.taker import JobTaker, Later
 from outlast.errors import StoreUnavailable
-from outlast.events.signals import task_topic
 from outlast.ids import TaskId, TurnId, WorkerId, is_task
-from outlast.sessions.delete import Deletions
-from outlast.sessions.history import message_type
-from outlast.sessions.inbox import Limits
-from outlast.store import jobs, workers
+from outlast.runs.worker import Places, Worker
 from outlast.store.outbox import Outbox, Work
-from outlast.store.postgres import PostgresDatabase
+from outlast.store.postgres import jobs
+from outlast.store.postgres.database import PostgresDatabase
+from outlast.store.repositories import workers
 from outlast.store.unit import Unit
-from outlast.tasks.groups import NotNow
+from outlast.transitions.many_tasks import NotNow
 
 log = structlog.get_logger("outlast.engine")
+
+_LEAD = sa.text("SELECT pg_try_advisory_lock(3, 0)")
+"""For the connection of one worker, again and again. The first number is apart from those of `OwnerLock`."""
 
 
 class AcceptingEngine:
@@ -61,8 +63,7 @@ class DistributedEngine(AcceptingEngine):
         url: sa.URL,
         *,
         outbox: Outbox,
-        deletions: Deletions,
-        limits: Limits,
+        duties: Sequence[Duty],
         places: Places,
         drain_seconds: float,
     ) -> None:
@@ -71,35 +72,35 @@ class DistributedEngine(AcceptingEngine):
         self._places = places
         self._drain_seconds = drain_seconds
         self._is_open = False
-        shop = worker.workshop
-        self._presence = Presence(url, shop.worker_id, agents=tuple(shop.hosts), when_lost=self._lost)
-        worker.workshop = replace(shop, calls=replace(shop.calls, confirm=self._presence.confirm))
+        parts = worker.parts
+        self._presence = Presence(url, parts.worker_id, agents=tuple(parts.hosts), when_lost=self._lost)
+        worker.parts = replace(parts, calls=replace(parts.calls, confirm=self._presence.confirm))
         # Of its own: in the line of the pool, the dead would be found when the living have less to do.
         self._sweeping = PostgresDatabase(url, pool_size=1)
+        self._sweeping.limits = parts.database.limits
         self._sweeping.attach(outbox)
         self._sweep = Sweep(
             self._sweeping,
             me=self._name,
-            runs=worker.runs,
-            remind=lambda task_ids: shop.signals.publish(map(task_topic, task_ids)),
-            limits=limits,
-            deletions=deletions,
         )
-        self._taker = JobTaker(url, tuple(shop.hosts), take=self._take, room=self._room, name=self._name)
+        self._duties = DutyRunner(duties, leads=self._leads)
+        self._job_consumer = JobConsumer(url, tuple(parts.hosts), take=self._take, room=self._room, name=self._name)
 
     async def start(self) -> None:
         message_type()  # takes a while: not when the turns of a dead worker come, all at once
         await self._presence.start()
         self._sweep.start()
-        self._taker.start()
+        self._duties.start()
+        self._job_consumer.start()
         self._is_open = True
 
     async def close(self) -> None:
         """First no new work, then a boundary for what runs; what is left is given to others before this one is gone."""
         self._is_open = False
         self._worker.leave()
-        await self._taker.close()
+        await self._job_consumer.close()
         await self._worker.close(self._drain_seconds)
+        await self._duties.close()
         await self._sweep.close()
         self._presence.leave()
         try:
@@ -128,11 +129,15 @@ class DistributedEngine(AcceptingEngine):
             if each.claim is not None:
                 self._worker.begin(each, may_be_stopped=True)
 
+    async def _leads(self) -> bool:
+        """One worker of all does what is shared. Its connection holds the lock: when that ends, another one leads."""
+        return await self._sweeping.glance(lambda connection: bool(connection.execute(_LEAD).scalar_one()))
+
     def _name(self) -> WorkerId:
-        return self._worker.workshop.worker_id
+        return self._worker.parts.worker_id
 
     def _room(self) -> tuple[int, int]:
-        if self._sweep.is_settling:
+        if self._sweep.is_requeueing:
             return 0, 0  # others may have taken what comes first before all of it is given back
         worker, places = self._worker, self._places
         return places.turns - worker.running_turns, places.tasks - len(worker.tasks)
@@ -152,6 +157,6 @@ class DistributedEngine(AcceptingEngine):
         raise NotNow(f"{worker_id} was taken for dead: it claims nothing until it has a new name")
 
     def _lost(self, new: WorkerId) -> None:
-        shop = self._worker.workshop
-        self._worker.workshop = replace(shop, worker_id=new, calls=replace(shop.calls, worker_id=new))
+        parts = self._worker.parts
+        self._worker.parts = replace(parts, worker_id=new, calls=replace(parts.calls, worker_id=new))
         self._worker.lose()

@@ -14,16 +14,15 @@ from typing import IO
 import structlog
 
 from outlast.clock import Clock
-from outlast.engines.engine import Places, Worker
+from outlast.duties.duty import Duty, DutyRunner
 from outlast.errors import DatabaseInUse
 from outlast.ids import WorkerId, is_task
-from outlast.sessions import turn
-from outlast.sessions.inbox import Limits
-from outlast.store import agents, pauses, tasks, turns
-from outlast.store.in_place import FilesInPlace
+from outlast.runs.worker import Places, Worker
 from outlast.store.outbox import Work
+from outlast.store.repositories import agents, pauses, tasks, turns
+from outlast.store.sqlite.in_place import FilesInPlace
 from outlast.store.unit import Unit
-from outlast.tasks import service
+from outlast.transitions import task_moves, turn
 
 log = structlog.get_logger("outlast.engine")
 
@@ -91,25 +90,29 @@ class Line:
 class EmbeddedEngine:
     """Runs attempts as coroutines of this process, at most so many at once; the rest wait in order."""
 
-    def __init__(self, worker: Worker, *, clock: Clock, limits: Limits, places: Places, drain_seconds: float) -> None:
+    def __init__(
+        self, worker: Worker, *, clock: Clock, places: Places, drain_seconds: float, duties: Sequence[Duty] = ()
+    ) -> None:
         self._clock = clock
-        self._limits = limits
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._worker = worker
         self._places = places
         self._drain_seconds = drain_seconds
         self._turns, self._tasks = Line(), Line()
         worker.tasks.when_free = self._pump
+        self._duties = DutyRunner(duties)
         self._is_open = False
 
     async def start(self) -> None:
         """Reconcile first: whatever a dead process left running or queued goes on from here."""
-        await self._worker.workshop.database.transaction(self._reconcile, name="reconcile")
+        await self._worker.parts.database.transaction(self._reconcile, name="reconcile")
         self._is_open = True
+        self._duties.start()
         self._pump()
 
     async def close(self) -> None:
         self._is_open = False
+        await self._duties.close()
         for timer in self._timers.values():
             timer.cancel()
         await self._worker.close(self._drain_seconds)
@@ -190,13 +193,13 @@ class EmbeddedEngine:
         self._pump()
 
     def _reconcile(self, unit: Unit) -> None:
-        me = self._worker.workshop.worker_id
-        agents.enter_alone(unit, me, self._worker.workshop.hosts, host=socket.gethostname(), pid=os.getpid())
+        me = self._worker.parts.worker_id
+        agents.enter_alone(unit, me, self._worker.parts.hosts, host=socket.gethostname(), pid=os.getpid())
         for row in turns.queued_and_admitted(unit.connection):
             unit.submit(Work(row.id, row.owner_id, row.agent, row.not_before))
         for row in turns.running_without(unit.connection, me):
-            turn.requeue(unit, row, has_crashed=True, limits=self._limits.turns)
-        for work in service.in_turn(tasks.queued(unit.connection)):
+            turn.requeue(unit, row, has_crashed=True)
+        for work in task_moves.in_turn(tasks.queued(unit.connection)):
             unit.submit(work)
         for task in tasks.running_without(unit.connection, me):
-            service.orphaned(unit, task, limits=self._limits)
+            task_moves.orphaned(unit, task)

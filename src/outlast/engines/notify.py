@@ -13,8 +13,8 @@ from pydantic_core import from_json, to_json
 from outlast.clock import monotonic
 from outlast.events.news import News
 from outlast.events.signals import LocalSignals
-from outlast.store.connection import connect
-from outlast.store.postgres import FOREIGN, unavailable
+from outlast.store.postgres.connection import connect
+from outlast.store.postgres.database import FOREIGN, unavailable
 
 log = structlog.get_logger("outlast.signals")
 

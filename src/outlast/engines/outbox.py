@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from outlast.calls.foreign import as_error
+from outlast.containment import as_error
 from outlast.engines.engine import Engine
 from outlast.events.event import Event
 from outlast.events.signals import LocalSignals
 from outlast.ids import WorkerId
 from outlast.store.outbox import Committed, Work
 from outlast.store.unit import Unit
-from outlast.tools.redact import error_chain
-from outlast.tools.sparse import Sparse
+from outlast.values.redact import error_chain
+from outlast.values.sparse import Sparse
 
 log = structlog.get_logger("outlast.engine")
 

@@ -18,9 +18,9 @@ from outlast.clock import monotonic
 from outlast.engines.process import place
 from outlast.errors import AttemptLost
 from outlast.ids import WorkerId
-from outlast.store.agents import FROZEN_SECONDS, encode, lock_key
-from outlast.store.connection import connect
-from outlast.store.postgres import FOREIGN, unavailable
+from outlast.store.postgres.connection import connect
+from outlast.store.postgres.database import FOREIGN, unavailable
+from outlast.store.repositories.agents import FROZEN_SECONDS, encode, lock_key
 
 log = structlog.get_logger("outlast.engine")
 

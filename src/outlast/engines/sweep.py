@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TypeVar
 
@@ -12,20 +11,16 @@ import structlog
 from outlast.engines.process import is_gone
 from outlast.errors import StoreUnavailable
 from outlast.ids import SessionId, TaskId, TurnId, WorkerId
-from outlast.sessions import turn
-from outlast.sessions.delete import Deletions
-from outlast.sessions.inbox import Limits
-from outlast.sessions.turn import Fence, TurnLimits
-from outlast.store import deleted, jobs, tasks, turns, workers
-from outlast.store.agents import FROZEN_SECONDS
 from outlast.store.database import Database
-from outlast.store.outbox import Work
-from outlast.store.tasks import Task, TaskState
-from outlast.store.turns import TurnRow, TurnState
+from outlast.store.postgres import jobs
+from outlast.store.repositories import tasks, turns, workers
+from outlast.store.repositories.agents import FROZEN_SECONDS
+from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.turns import TurnRow, TurnState
+from outlast.store.repositories.workers import Roll, Sighting
 from outlast.store.unit import Unit
-from outlast.store.workers import Roll, Sighting
-from outlast.tasks import service
-from outlast.tools.redact import error_chain
+from outlast.transitions import task_moves, turn
+from outlast.values.redact import error_chain
 
 IdT = TypeVar("IdT")
 log = structlog.get_logger("outlast.engine")
@@ -90,24 +85,13 @@ class Sweep:
         database: Database,
         *,
         me: Callable[[], WorkerId],
-        runs: Callable[[TurnId], bool],
-        remind: Callable[[Sequence[TaskId]], None],
-        limits: Limits,
-        deletions: Deletions,
     ) -> None:
-        """`runs`: whether a turn of this worker is run by it. `remind`: whoever runs these tasks looks again."""
         self._database = database
-        self._deletions = deletions
         self._me = me
-        self._runs = runs
-        self._remind = remind
-        self._unrun: frozenset[Fence] = frozenset()
-        """Of this worker's turns, those that it did not run when it last looked."""
-        self._limits = limits
         self._judge = Judge()
         self._tidied_at = float("-inf")
         self._running: asyncio.Task[None] | None = None
-        self.is_settling = False
+        self.is_requeueing = False
         """What a dead worker left is being given to others: whoever does that should do nothing else."""
 
     def start(self) -> None:
@@ -121,9 +105,9 @@ class Sweep:
     async def leave(self, worker_id: WorkerId) -> None:
         """A worker that leaves takes its own row away: what it still ran, it gives to others here and now."""
         try:
-            await self._bury(worker_id)
+            await self._remove_dead(worker_id)
             for _ in range(_GOODBYES):
-                if await self._settle():
+                if await self._requeue_left():
                     break
                 await asyncio.sleep(LOOK_SECONDS)
         except Exception as exc:  # whatever it was: who leaves goes on to leave
@@ -145,72 +129,42 @@ class Sweep:
             if each.id == self._me():
                 continue  # that is for others to say: here it would only stop what runs
             log.warning("a worker is dead", worker_id=each.id, was_connected=each.is_connected)
-            await self._bury(each.id, seen_at=each.seen_at)
+            await self._remove_dead(each.id, seen_at=each.seen_at)
         now = time.monotonic()
         if now - self._tidied_at >= _TIDY_SECONDS:
             self._tidied_at = now
-            await self._tidy()
+            await self._requeue_left()
 
-    async def _bury(self, worker_id: WorkerId, *, seen_at: int | None = None) -> None:
+    async def _remove_dead(self, worker_id: WorkerId, *, seen_at: int | None = None) -> None:
         def remove(unit: Unit) -> bool:
             if not workers.remove(unit, worker_id, seen_at=seen_at):
                 return False
             jobs.give_back(unit, worker_id)
             return True
 
-        if await self._database.transaction(remove, name="bury"):
-            await self._settle()
+        if await self._database.transaction(remove, name="remove_dead"):
+            await self._requeue_left()
 
-    async def _tidy(self) -> None:
-        """What was left half done, and jobs that are gone although what they meant is not."""
-        await self._settle()
-        await self._give_back_unrun()
-        for task_id in await self._database.transaction(tasks.overdue, name="overdue"):
-            await self._database.transaction(
-                partial(service.expire, task_id=task_id, limits=self._limits), name="task.expire"
-            )
-        self._remind(await self._database.glance(lambda connection: tasks.to_cancel(connection, self._me())))
-        self._deletions.look(await self._database.read(deleted.marked))
-        forgotten = await self._database.read(workers.forgotten)
-        for turn_id in forgotten.turns:
-            await self._database.transaction(lambda unit, id=turn_id: _enqueue_turn(unit, id), name="enqueue")
-        for task_id in forgotten.tasks:
-            await self._database.transaction(lambda unit, id=task_id: _enqueue_task(unit, id), name="enqueue")
-        await self._database.transaction(jobs.prune, name="prune")
-
-    async def _give_back_unrun(self) -> None:
-        """No reader may hang on a turn that nothing runs: neither on one of a worker that lives and lost it.
-
-        Only one that was found twice: its end may have been committed just now.
-        """
-        held = await self._database.glance(lambda connection: turns.running_under(connection, self._me()))
-        unrun = frozenset(Fence(row.session_id, row.id, row.attempt) for row in held if not self._runs(row.id))
-        for fence in unrun & self._unrun:
-            give_back = partial(_give_back_one, fence=fence, limits=self._limits.turns)
-            log.error("nothing ran a turn that was claimed: it is given back", turn_id=fence.turn_id)
-            await self._database.transaction(give_back, name="give_back")
-        self._unrun = unrun
-
-    async def _settle(self) -> bool:
+    async def _requeue_left(self) -> bool:
         """A few at a time: nobody waits for the whole, and who dies in between leaves the rest. Turns come first.
 
         False: somebody held a session, and what is left there is looked for again soon.
         """
         tidied_at, self._tidied_at = self._tidied_at, float("-inf")  # whatever interrupts it: the next look goes on
-        left, limits = await self._database.read(workers.left), self._limits.turns
-        self.is_settling = True
+        left = await self._database.read(workers.left)
+        self.is_requeueing = True
         try:
             is_all = True
             for some in _portions(left.turns):
                 is_all &= await self._database.transaction(
-                    lambda unit, some=some: _give_back(unit, some, limits), name="give_back"
+                    lambda unit, some=some: _give_back(unit, some), name="give_back"
                 )
             for some in _portions(left.tasks):
                 is_all &= await self._database.transaction(
                     lambda unit, some=some: self._orphaned(unit, some), name="orphaned"
                 )
         finally:
-            self.is_settling = False
+            self.is_requeueing = False
         if is_all:
             self._tidied_at = tidied_at
         return is_all
@@ -222,25 +176,19 @@ class Sweep:
         for task_id in left:
             task = tasks.get(unit.connection, task_id)
             if task is not None and task.state is TaskState.RUNNING and still.is_left(task):
-                service.orphaned(unit, task, limits=self._limits)
+                task_moves.orphaned(unit, task)
         return all(map(unit.has_locked, left.values()))
 
 
-def _give_back(unit: Unit, left: Mapping[TurnId, SessionId], limits: TurnLimits) -> bool:
+def _give_back(unit: Unit, left: Mapping[TurnId, SessionId]) -> bool:
     """False: some were held by others."""
     unit.lock_free(left.values())
     still = _Still(unit)
     for turn_id in left:
         row = turns.get(unit.connection, turn_id)
         if row is not None and row.state is TurnState.RUNNING and still.is_left(row):
-            turn.requeue(unit, row, has_crashed=True, limits=limits)
+            turn.requeue(unit, row, has_crashed=True)
     return all(map(unit.has_locked, left.values()))
-
-
-def _give_back_one(unit: Unit, fence: Fence, limits: TurnLimits) -> None:
-    unit.lock_free([fence.session_id])
-    if unit.has_locked(fence.session_id):  # or somebody holds it: the next look finds the turn again
-        turn.give_back(unit, fence, has_crashed=True, limits=limits)
 
 
 def _portions(left: Mapping[IdT, SessionId]) -> Iterator[Mapping[IdT, SessionId]]:
@@ -266,23 +214,3 @@ class _Still:
         if worker_id not in self._is_there:
             self._is_there[worker_id] = workers.is_present(self._unit, worker_id)
         return self._is_there[worker_id]
-
-
-def _enqueue_turn(unit: Unit, turn_id: TurnId) -> None:
-    row = turns.get(unit.connection, turn_id)
-    if row is None or not unit.try_lock(row.session_id):
-        return
-    row = turns.get(unit.connection, turn_id)
-    if row is not None and row.state is TurnState.QUEUED and row.is_admitted:
-        log.warning("a turn had no job", turn_id=turn_id)
-        unit.submit(Work(row.id, row.owner_id, row.agent, row.not_before))
-
-
-def _enqueue_task(unit: Unit, task_id: TaskId) -> None:
-    task = tasks.get(unit.connection, task_id)
-    if task is None or not unit.try_lock(task.session_id):
-        return
-    task = tasks.get(unit.connection, task_id)
-    if task is not None and task.state is TaskState.QUEUED:
-        log.warning("a task had no job", task_id=task_id)
-        unit.submit(service.work_of(task, behind=tasks.waiting_count(unit.connection, task.owner_id)))

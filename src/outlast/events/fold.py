@@ -11,6 +11,7 @@ from itertools import groupby
 from pydantic_core import to_json
 
 from outlast.events.event import Event
+from outlast.events.types import EventType
 
 _MOST_DELTAS = 512
 _MOST_BYTES = 128 * 1024
@@ -37,7 +38,7 @@ def fold(deltas: Iterable[Event]) -> Iterator[Folded]:
 
 def cut(event: Event, after: int) -> Event:
     """What of a folded event comes after a number; any other event as it is."""
-    first = event.data.get("first")
+    first = event.data.get("first") if event.type == EventType.PART_DELTA else None
     if first is None or after < first:
         return event
     end = max((offset for step, offset in event.data["marks"] if first + step <= after), default=None)

@@ -35,16 +35,22 @@ class Usage:
 
     def add(self, data: Mapping[str, Any]) -> None:
         """What one model request used, or, where their number stands in it, several."""
-        self.requests += data.get("requests", 1)
-        self.input_tokens += data.get("input_tokens", 0)
-        self.output_tokens += data.get("output_tokens", 0)
-        self.cache_read_tokens += data.get("cache_read_tokens", 0)
-        self.cache_write_tokens += data.get("cache_write_tokens", 0)
+        self.requests += _counted(data, "requests", 1)
+        self.input_tokens += _counted(data, "input_tokens")
+        self.output_tokens += _counted(data, "output_tokens")
+        self.cache_read_tokens += _counted(data, "cache_read_tokens")
+        self.cache_write_tokens += _counted(data, "cache_write_tokens")
         cost = data.get("cost_microdollars")
-        if cost is None or self.cost_microdollars is None:
+        if type(cost) is not int or self.cost_microdollars is None:
             self.cost_microdollars = None
         else:
             self.cost_microdollars += cost
+
+
+def _counted(data: Mapping[str, Any], name: str, default: int = 0) -> int:
+    """What is no number counts nothing."""
+    found = data.get(name, default)
+    return found if type(found) is int else 0
 
 
 @dataclass(slots=True)
@@ -79,6 +85,8 @@ class OutcomeFold:
         self._closing_line: str | None = None
         self.output_type: str | None = None
         """Which of the types that its agent declares the output has, if there are several."""
+        self.output_fields: Any = None
+        """What the object is read back from, where it cannot be from the output."""
         self.delivered: set[str] = set()
         """The ids of the inputs that the model saw in this turn."""
         self._parts: dict[str, tuple[str, list[str]]] = {}
@@ -98,7 +106,7 @@ class OutcomeFold:
             case EventType.TURN_STARTED | EventType.TURN_RESUMED:
                 outcome.state = "running"
                 outcome.attempt = data["attempt"]
-                self._discard(data.get("dropped", ()))
+                self._discard(data.get("dropped") or ())
             case EventType.INPUT_DELIVERED:
                 self.delivered.add(data["input_id"])
             case EventType.PART_STARTED:
@@ -116,15 +124,19 @@ class OutcomeFold:
                 call = self._calls.setdefault(data["call_id"], CallOutcome(data["call_id"], data["tool"]))
                 call.outcome = data["outcome"]
                 call.result = data["part"].get("content")
-                if "usage" in data:
+                if data.get("usage"):
                     outcome.usage.add(data["usage"])
             case EventType.TURN_COMPLETED:
+                self._total(data)
                 outcome.state, outcome.output = "completed", data.get("output")
                 self._closing_line, self.output_type = data.get("text"), data.get("output_type")
+                self.output_fields = data.get("output_fields")
             case EventType.TURN_FAILED:
+                self._total(data)
                 outcome.state = "failed"
                 outcome.error = {key: value for key, value in data.items() if key != "usage"}
             case EventType.TURN_STOPPED:
+                self._total(data)
                 outcome.state = "stopped"
             case _:
                 return
@@ -134,7 +146,15 @@ class OutcomeFold:
         self._outcome.state = cast(OutcomeState, state)
         self._outcome.error = None if error is None else {key: each for key, each in error.items() if key != "usage"}
         if usage:
-            self._outcome.usage = Usage(**usage)
+            self._outcome.usage = Usage(requests=0)
+            self._outcome.usage.add({"requests": 0, **usage})
+
+    def _total(self, data: Mapping[str, Any]) -> None:
+        """The end of a turn tells all that it used, also what neither a response nor a call tells."""
+        total: dict[str, Any] = data.get("usage") or {}
+        if total:
+            unknown: dict[str, Any] = {"cost_microdollars": None}
+            self._outcome.usage = Usage(**(unknown | total))
 
     def _start_part(self, data: dict[str, Any]) -> None:
         response = data["part"].rpartition(".")[0]

@@ -65,7 +65,8 @@ FIELDS: Mapping[EventType, str] = {
     EventType.TURN_STARTED: "attempt, worker_id, model",
     EventType.TURN_RESUMED: "attempt, worker_id, dropped (parts that readers discard)",
     EventType.TURN_COMPLETED: (
-        "output, output_type (which, if the agent declares several), text (only a closing line that the runtime "
+        "output, output_type (which, if the agent declares several), output_fields (the same by the names of its "
+        "fields, if the object cannot be read back from the output), text (only a closing line that the runtime "
         "added), usage"
     ),
     EventType.TURN_FAILED: "kind, message, is_retryable, reference, usage",

@@ -9,8 +9,9 @@ import structlog
 from opentelemetry import trace
 
 from outlast.observe.plain import plain
-from outlast.tools.redact import error_chain, redact
+from outlast.values.redact import error_chain, redact
 
+_FIXED = ("level", "timestamp", "logger", "trace_id")
 _OWN = ("event", "level", "timestamp", "logger", "exception", "chain")
 
 
@@ -23,7 +24,7 @@ def configure(
 ) -> None:
     """Set up the process's logs: JSON for machines, or coloured lines when a person looks on. To stderr unless said.
 
-    `mask` gives a line without what must not be read in it.
+    `mask` gives a value of a line without what must not be read in it.
     """
     out = sys.stderr if stream is None else stream
     for_machines = not out.isatty() if is_json is None else is_json
@@ -46,7 +47,7 @@ def _configure(rendering: list[Any], factory: Callable[..., Any], level: str, ma
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             add_trace,
             redacted,
-            lambda _, __, line: mask(line),
+            lambda _, __, line: masked(line, mask),
             *rendering,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
@@ -61,6 +62,11 @@ def add_trace(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping
     if span.is_valid:
         line["trace_id"] = trace.format_trace_id(span.trace_id)
     return line
+
+
+def masked(line: MutableMapping[str, Any], mask: Callable[[Any], Any]) -> MutableMapping[str, Any]:
+    """Names of fields, the level and the instant are ours, and stay."""
+    return {name: value if name in _FIXED else mask(value) for name, value in line.items()}
 
 
 def redacted(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -1,7 +1,7 @@
 """Numbers for Prometheus, counted from committed events and from what the database holds when it is asked."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from outlast.clock import monotonic
 from outlast.events.event import Event
 from outlast.events.types import EventType
-from outlast.runtime import Outlast
+from outlast.store.repositories.open_work import OpenWork
 
 _MOST_OPEN = 10_000
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800)
@@ -86,9 +86,9 @@ class WorkMetrics:
 class Metrics(WorkMetrics):
     """Those of a server: its requests too, and what the database holds when it is asked."""
 
-    def __init__(self, outlast: Outlast[Any, Any]) -> None:
+    def __init__(self, open_work: Callable[[], Awaitable[OpenWork]]) -> None:
         super().__init__()
-        self._outlast = outlast
+        self._open_work = open_work
         registry = self.registry
         self.requests = Counter(
             "outlast_http_requests", "Requests answered.", ["method", "route", "status"], registry=registry
@@ -105,7 +105,7 @@ class Metrics(WorkMetrics):
 
     async def page(self) -> bytes:
         """Everything, in the text format that Prometheus reads."""
-        counts = await self._outlast.open_work()
+        counts = await self._open_work()
         for gauge, by_state in ((self.open_turns, counts.turns), (self.open_tasks, counts.tasks)):
             gauge.clear()
             for state, count in by_state.items():

@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outlast.clock import monotonic
 from outlast.observe.metrics import Metrics
-from outlast.tools.sparse import Sparse
+from outlast.values.sparse import Sparse
 
 log = structlog.get_logger("outlast.requests")
 

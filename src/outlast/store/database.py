@@ -9,9 +9,10 @@ import structlog
 
 from outlast.clock import monotonic
 from outlast.errors import StoreUnavailable
+from outlast.limits import Limits
 from outlast.store.outbox import Committed, Outbox
 from outlast.store.unit import Unit
-from outlast.tools.redact import error_chain
+from outlast.values.redact import error_chain
 
 T = TypeVar("T")
 log = structlog.get_logger("outlast.store")
@@ -31,6 +32,8 @@ class Database(Protocol):
     """The only truth. Two implementations: one SQLite file, or PostgreSQL."""
 
     watcher: CommitWatcher | None
+    limits: Limits
+    """What owners may ask for: every unit of work carries them."""
 
     async def transaction(self, fn: Callable[[Unit], T], *, name: str) -> T:
         """Run `fn` and commit. Returns only after the commit; raises only if nothing was committed.
@@ -64,7 +67,7 @@ class Database(Protocol):
     async def close(self) -> None: ...
 
 
-class Farewell:
+class ShutdownDeadline:
     """Tells those who wait for a store when to stop: whoever opens it next finds what they leave."""
 
     def __init__(self) -> None:
@@ -110,7 +113,7 @@ async def decided(operation: Awaitable[T]) -> T:
         raise
 
 
-async def persistently(operation: Callable[[], Awaitable[T]]) -> T:
+async def retry_while_unavailable(operation: Callable[[], Awaitable[T]]) -> T:
     """Again and again while the store is unavailable: running work waits for it instead of failing.
 
     A store that this process has closed will not come back, so that is raised.

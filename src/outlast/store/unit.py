@@ -18,38 +18,16 @@ from outlast.events.event import Draft, Event
 from outlast.events.signals import feed_topic
 from outlast.events.types import FED
 from outlast.ids import SessionId, WorkerId
+from outlast.limits import Limits
 from outlast.store import tables
-from outlast.store.batch import Batch
-from outlast.store.many import ManyRows, insert_many, update_many
+from outlast.store.locked_session import LockedSession
 from outlast.store.outbox import Committed, Outbox, SilentOutbox, Work
-from outlast.store.statement import Row, Statement, Write, given_keys
-from outlast.tools import row_json
+from outlast.store.sql.batch import Batch
+from outlast.store.sql.bulk import ManyRows, insert_many, update_many
+from outlast.store.sql.statement import Row, Statement, Write, given_keys
+from outlast.values import row_json
 
 T = TypeVar("T")
-
-
-class LockedSession:
-    """A session's row, locked until the commit. Set attributes through `set`; they are written once."""
-
-    def __init__(self, row: dict[Any, Any]) -> None:
-        self._row = row
-        self.changes: dict[str, Any] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self._row[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def set(self, **values: Any) -> None:
-        self._row.update(values)
-        self.changes.update(values)
-
-    def next(self, counter: str, by: int = 1) -> int:
-        """The next number of a counter column of this session."""
-        value = self._row[counter] + by
-        self.set(**{counter: value})
-        return value
 
 
 class OwnerLock(IntEnum):
@@ -68,13 +46,15 @@ class Unit:
         now: datetime | None = None,
         *,
         outbox: Outbox | None = None,
+        limits: Limits | None = None,
         is_serial: bool = False,
     ) -> None:
         """`now` None: the database says what time it is."""
+        self.limits = limits or Limits()
         self._outbox = outbox or SilentOutbox()
         self._connection = connection
         self.dialect = connection.dialect.name
-        self._is_far = self.dialect == "postgresql"
+        self._is_remote = self.dialect == "postgresql"
         self.is_serial = is_serial
         """No other transaction runs meanwhile: what was read before a lock is still true after it."""
         self._now = now
@@ -140,14 +120,14 @@ class Unit:
 
         For rows of a session that is locked. `Batch` says what else may be in one.
         """
-        if self._is_far:
+        if self._is_remote:
             self._write_later(statement.with_values(self._connection.dialect, **values))
         else:
             statement.run(self._connection, **values)
 
     def write_many(self, many: ManyRows, rows: Sequence[Sequence[Any]]) -> None:
         """The same for many rows."""
-        if self._is_far:
+        if self._is_remote:
             self._write_later(many.later(rows))
         else:
             many.run(self._connection, rows)
@@ -164,7 +144,7 @@ class Unit:
         """
         session = self._locked.get(session_id)
         if session is None:
-            is_first = self._is_far and self._transaction_id is None
+            is_first = self._is_remote and self._transaction_id is None
             row = _lock(is_owned=owner_id is not None, is_first=is_first).first(
                 self.reading(tables.sessions), id=session_id, owner=owner_id
             )
@@ -183,7 +163,7 @@ class Unit:
         One may be held by a process that is frozen; all the others would wait for it too.
         """
         chosen = sorted(set(session_ids))
-        if not self._is_far:
+        if not self._is_remote:
             for each in chosen:
                 self.try_lock(each)
             return
@@ -223,7 +203,7 @@ class Unit:
     def append(self, session_id: SessionId, drafts: Sequence[Draft]) -> int:
         """Number the events, in order; they are written at the end of this transaction. Gives the last number."""
         session = self.lock(session_id)
-        number: int = session.last_event
+        number = session.last_event
         for draft in drafts:
             number += 1
             type_, (told, data) = draft.type.value, row_json.written(draft.data)
@@ -299,7 +279,7 @@ class Unit:
         owners = sorted({row[0] for row in self._fed}, key=_number_of)  # all in one order: by the locks they take
         for owner_id in owners:
             self.signal(feed_topic(owner_id))
-        if not self._is_far:
+        if not self._is_remote:
             _INSERT_FEED.run(self._connection, self._fed)
             return
         for owner_id in owners[:-1]:

@@ -12,8 +12,8 @@ from typing import Any
 from pydantic_ai import Tool
 
 from outlast.calls.call import output
+from outlast.tool_hints import UNSET, Unset, hints
 from outlast.toolkit.processes import end_tree
-from outlast.tools.hints import UNSET, Unset, hints
 
 _CHUNK = 32 * 1024
 _SHOWN = 8 * 1024

@@ -11,7 +11,7 @@ from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.wiring import COMMON, Runtime, sees_money
 from outlast.errors import Forbidden
-from outlast.tools.hints import UNSET, hints_of
+from outlast.tool_hints import UNSET, hints_of
 from outlast.wire.about import AgentAnswer, PeriodAnswer, ToolAnswer, UsageReportAnswer
 from outlast.wire.forms import ListOf
 

@@ -9,7 +9,7 @@ from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, Wait, while_there
 from outlast.errors import NotFound
-from outlast.protocols import ai_sdk, ai_sdk_chat, ai_sdk_messages, ai_sdk_request
+from outlast.protocols.ai_sdk import asked, conversation, encoder, messages
 from outlast.wire.forms import ListOf
 from outlast.wire.turn import TurnAnswer
 
@@ -35,7 +35,7 @@ async def chat(
     A chat is a session: the one with the chat's id, or the one of that external id, made when it is first used.
     Closing the connection does not stop the turn.
     """
-    return _response(request, await ai_sdk_chat.answer(sessions, ai_sdk_request.parse(body)))
+    return _response(request, await conversation.answer(sessions, asked.parse(body)))
 
 
 @router.get(
@@ -57,13 +57,13 @@ async def resume_chat(
 ) -> Response:
     """The answer that is being made, from its beginning; 204 when there is none, also for a chat that is not there."""
     try:
-        session = await ai_sdk_chat.find(sessions, chat_id)
+        session = await conversation.find(sessions, chat_id)
     except NotFound:
         return Response(status_code=204)
-    turn_id = await while_there(request, ai_sdk_chat.turn_to_follow(session, after=after, wait=wait))
+    turn_id = await while_there(request, conversation.turn_to_follow(session, after=after, wait=wait))
     if turn_id is None:
         return Response(status_code=204)
-    return _response(request, ai_sdk_chat.turn_frames(session, turn_id))
+    return _response(request, conversation.turn_frames(session, turn_id))
 
 
 @router.get("/{chat_id}/messages", responses=FOUND)
@@ -79,19 +79,19 @@ async def list_chat_messages(
     nobody heard yet stands at the end, unless it waits for such an answer.
     """
     try:
-        session = await ai_sdk_chat.find(sessions, chat_id)
+        session = await conversation.find(sessions, chat_id)
     except NotFound:
         return ListOf(items=[], next=None)
     # Read first: what is heard meanwhile stands in the log then.
     waiting = await session.inbox() if before is None else []
     turns = await session.turns(before=before, limit=limit)
-    return ListOf(items=await ai_sdk_messages.ui_messages(session, turns.items, waiting=waiting), next=turns.next)
+    return ListOf(items=await messages.ui_messages(session, turns.items, waiting=waiting), next=turns.next)
 
 
 @router.post("/{chat_id}/stop", responses=FOUND)
 async def stop_chat(sessions: OwnSessions, chat_id: str) -> TurnAnswer:
     """Stop the running turn: a client's own `stop()` only closes its connection."""
-    session = await ai_sdk_chat.find(sessions, chat_id)
+    session = await conversation.find(sessions, chat_id)
     outcome = await session.stop()
     if outcome is None:
         return TurnAnswer(turn_id=None, state=(await session.refresh()).state)
@@ -100,5 +100,5 @@ async def stop_chat(sessions: OwnSessions, chat_id: str) -> TurnAnswer:
 
 def _response(request: Request, frames: AsyncIterator[bytes]) -> Response:
     answer = sse.response(request, frames)
-    answer.headers.update(ai_sdk.HEADERS)
+    answer.headers.update(encoder.HEADERS)
     return answer

@@ -10,8 +10,8 @@ from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.routes.events import Types, filter_of
 from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, Runtime, sees_money
-from outlast.owners.feed import OwnerStream
-from outlast.store.database import persistently
+from outlast.handles.feed import OwnerStream
+from outlast.store.database import retry_while_unavailable
 from outlast.wire.event import EventAnswer, FeedPage
 
 router = APIRouter(tags=["events"], responses=COMMON, route_class=AdmittedRoute)
@@ -61,7 +61,7 @@ async def _frames(stream: OwnerStream, types: str | None) -> AsyncIterator[bytes
     async with stream:
         while True:
             try:
-                cursor, event = await persistently(lambda: anext(stream))
+                cursor, event = await retry_while_unavailable(lambda: anext(stream))
             except StopAsyncIteration:
                 return
             if wants(event):

@@ -10,8 +10,8 @@ from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.events.event import Event
 from outlast.events.types import EventType
+from outlast.handles.turn import Sent
 from outlast.ids import InputId
-from outlast.sessions.turn_handle import Sent
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, InputAnswer, InputChange, MessageBody, StoredMessage
 

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Admin
 from outlast.api.wiring import COMMON, Runtime
-from outlast.store.pauses import Pause
+from outlast.store.repositories.pauses import Pause
 from outlast.wire.about import PauseAnswer
 
 router = APIRouter(prefix="/pause", tags=["pause"], responses=COMMON, route_class=AdmittedRoute)

@@ -23,8 +23,8 @@ from outlast.api.wiring import (
     place_of,
     while_there,
 )
-from outlast.store.database import persistently
-from outlast.tasks.handle import Tasks
+from outlast.handles.tasks import Tasks
+from outlast.store.database import retry_while_unavailable
 from outlast.wire.forms import ListOf
 from outlast.wire.task import CancelBody, PieceAnswer, TaskAnswer
 from outlast.wire.turn import SettleBody
@@ -102,5 +102,5 @@ async def _output(tasks: Tasks, task_id: str, offset: int) -> AsyncIterator[byte
             yield b"id: %d\ndata: %b\n\n" % (piece.next_offset, body)
     finally:
         await pieces.aclose()
-    task = TaskAnswer.of(await persistently(lambda: tasks.get(task_id)))
+    task = TaskAnswer.of(await retry_while_unavailable(lambda: tasks.get(task_id)))
     yield b"event: end\ndata: %b\n\n" % task.model_dump_json().encode()

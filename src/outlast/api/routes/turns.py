@@ -9,7 +9,7 @@ from outlast.api.auth import Caller
 from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSession, Wait, while_there
 from outlast.errors import NotFound
 from outlast.ids import TurnId
-from outlast.sessions.settlement import Verdict
+from outlast.transitions.verdicts import Verdict
 from outlast.wire.message import InputAnswer
 from outlast.wire.turn import IDLE, OutcomeAnswer, SettleBody, StopBody, TurnAnswer
 

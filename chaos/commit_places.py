@@ -1,0 +1,73 @@
+"""What else a commit does than its name says, told as places of their own: a worker can be killed there too."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from chaos.plan import Moment
+from chaos.script import At
+from outlast.ids import SessionId, TaskId
+from outlast.store.repositories import inputs, tasks
+from outlast.store.repositories.inputs import Input, InputKind
+from outlast.store.repositories.tasks import TaskState
+from outlast.store.repositories.turns import Disposition
+from outlast.store.unit import Unit
+from outlast.transitions import inbox, task_moves
+
+
+class CommitPlaces:
+    """A watcher of commits that also tells `at` of places inside them.
+
+    `wake`: the end of a task starts a turn. `withdraw`: the answer of `check_background` takes a wake back.
+    `cancel.end`: the end of a task that was asked to cancel. All happen in the writer's thread, before its commit.
+    """
+
+    def __init__(self, at: At) -> None:
+        self._at = at
+        self._done: set[str] = set()
+        self._watch_wakes()
+        self._watch_withdrawals()
+        self._watch_ends()
+
+    def __call__(self, name: str, moment: Moment) -> None:
+        self._at(name, moment)
+        for place in sorted(self._done):
+            self._at(place, moment)
+        if moment == "after":
+            self._done.clear()
+
+    def _watch_wakes(self) -> None:
+        plain = inbox.notify
+
+        def notify(unit: Unit, session_id: SessionId, kind: InputKind, text: str, **options: Any) -> Input:
+            session = unit.lock(session_id)
+            was_idle = session.turn_id is None
+            kept = plain(unit, session_id, kind, text, **options)
+            if options.get("task_id") is not None and was_idle and session.turn_id is not None:
+                self._done.add("wake")
+            return kept
+
+        inbox.notify = notify
+
+    def _watch_withdrawals(self) -> None:
+        plain = inputs.withdraw_wakes
+
+        def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> int:
+            count = plain(unit, session_id, task_ids)
+            if count:
+                self._done.add("withdraw")
+            return count
+
+        inputs.withdraw_wakes = withdraw_wakes
+
+    def _watch_ends(self) -> None:
+        plain = task_moves.end
+
+        def end(unit: Unit, task_id: TaskId, target: TaskState, **options: Any) -> Disposition:
+            task = tasks.get(unit.connection, task_id)
+            moved = plain(unit, task_id, target, **options)
+            was_asked = target is TaskState.CANCELED or (task is not None and task.cancel_requested_at is not None)
+            if moved is Disposition.MOVED and was_asked:
+                self._done.add("cancel.end")
+            return moved
+
+        task_moves.end = end

@@ -1,0 +1,1 @@
+"""A conversation's messages: stored, read back, masked, and made harmless."""

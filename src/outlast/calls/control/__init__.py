@@ -1,0 +1,1 @@
+"""The model's own tools: look at, wait for and cancel background work."""

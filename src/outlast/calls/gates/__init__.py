@@ -1,0 +1,1 @@
+"""What a call passes before it runs, one module each."""

@@ -1,0 +1,124 @@
+"""What can be typed in a chat besides messages: lines that begin with a slash."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from rich.text import Text
+
+from outlast.cli.chat.backend import AnySession, ChatBackend
+from outlast.cli.terminal import words
+from outlast.cli.terminal.screen import Screen
+from outlast.errors import InvalidInput, OutlastError
+from outlast.wire.task import TaskAnswer
+
+HELP = """\
+/tasks         the background tasks of this conversation
+/cancel ID     cancel a task
+/output ID     what a task has put out so far
+/stop          stop the turn, as Ctrl-C does
+/retry         go on after a turn that failed or was stopped
+/quit          leave, as Ctrl-D does
+//text         send a message that begins with a slash
+While the agent works, what you type reaches it at its next step."""
+SHOWN_TASKS = 20
+CANCEL_SECONDS = 2.0
+STYLES = {"succeeded": "green", "failed": "red", "canceled": "yellow"}
+
+
+class Commands:
+    def __init__(self, backend: ChatBackend, session: AnySession, screen: Screen) -> None:
+        self._backend = backend
+        self._session = session
+        self._screen = screen
+
+    async def run(self, line: str) -> bool:
+        """Do what the line says; False when it says to quit. What cannot be done is told."""
+        name, _, argument = line[1:].partition(" ")
+        try:
+            match name:
+                case "quit" | "exit":
+                    return False
+                case "help":
+                    self._say(HELP)
+                case "tasks":
+                    await self._tasks()
+                case "cancel":
+                    await self._cancel(argument.strip())
+                case "output":
+                    await self._output(argument.strip())
+                case "stop":
+                    if await self._session.stop() is None:
+                        self._say("Nothing runs.")
+                case "retry":
+                    await self._session.retry()
+                case _:
+                    self._say(f"There is no /{name}. /help lists what there is.")
+        except OutlastError as exc:
+            self._screen.line(Text(exc.message, style="red"))
+        return True
+
+    async def _tasks(self) -> None:
+        found = await self._backend.tasks(self._session.id, limit=SHOWN_TASKS)
+        if not found:
+            self._say("No tasks: a call becomes one when it outruns its budget.")
+        for task in found:
+            self._screen.line(_row(task))
+
+    async def _cancel(self, given: str) -> None:
+        task = await self._find(given, is_open=True)
+        after = await self._backend.cancel(task.id, wait=CANCEL_SECONDS)
+        if not after.is_over:
+            self._say(f"{after.title} was asked to cancel and has not confirmed it yet.")
+        elif after.state != "canceled":
+            self._say(f"{after.title} {after.state} before it could be canceled.")
+
+    async def _output(self, given: str) -> None:
+        task = await self._find(given, is_open=False)
+        piece = await self._backend.output(task.id)
+        if not piece.total:
+            self._say(f"{task.title} has put out nothing.")
+        while piece.text:
+            if piece.cut:
+                self._say(f"({piece.cut} characters are no longer kept)")
+            self._screen.line(Text(piece.text.removesuffix("\n")))
+            piece = await self._backend.output(task.id, offset=piece.next_offset)
+
+    async def _find(self, given: str, *, is_open: bool) -> TaskAnswer:
+        """The task with this id, or whose id ends so; without one, the only task there is."""
+        known = await self._backend.tasks(self._session.id, is_open=is_open)
+        found = [task for task in known if task.id == given] or [task for task in known if task.id.endswith(given)]
+        if len(found) == 1:
+            return found[0]
+        raise InvalidInput(_which(given, found, known))
+
+    def _say(self, text: str) -> None:
+        for line in text.splitlines():
+            self._screen.line(Text(line, style="dim"))
+
+
+def _which(given: str, found: Sequence[TaskAnswer], known: Sequence[TaskAnswer]) -> str:
+    if not known:
+        return "There is no task here for that."
+    if given and not found:
+        return f"There is no task {given!r} here for that: it can be {_ids(known)}."
+    return f"Say which task: {_ids(found)}."
+
+
+def _ids(found: Sequence[TaskAnswer]) -> str:
+    return ", ".join(f"{task.id} ({task.title})" for task in found[:SHOWN_TASKS])
+
+
+def _row(task: TaskAnswer) -> Text:
+    state = "cancel requested" if task.is_cancel_requested and not task.is_over else task.shown_state
+    if task.error is not None and task.settled is None:
+        state = f"{state} ({task.error['kind']})"
+    said = [words.progress_line(task.progress) if not task.is_over else "", task.detail or ""]
+    if task.ran_seconds is not None:
+        said.append(words.duration(timedelta(seconds=task.ran_seconds)))
+    return Text.assemble(
+        f"{task.id}  ",
+        (task.title, "bold"),
+        f"({words.arguments(task.args)})  ",
+        (state, STYLES.get(task.state, "")),
+        ("".join(f"  {each}" for each in said if each), "dim"),
+    )

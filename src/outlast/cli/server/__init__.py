@@ -1,0 +1,1 @@
+"""Processes that serve and work: `outlast serve` and `outlast worker`."""

@@ -1,0 +1,1 @@
+"""What the command writes to a terminal, and how."""

@@ -1,0 +1,12 @@
+"""Tasks whose deadline came while they waited for a worker: nobody's timers run for them."""
+
+from functools import partial
+
+from outlast.store.database import Database
+from outlast.store.repositories import tasks
+from outlast.transitions import task_moves
+
+
+async def expire_overdue(database: Database) -> None:
+    for task_id in await database.transaction(tasks.overdue, name="overdue"):
+        await database.transaction(partial(task_moves.expire, task_id=task_id), name="task.expire")

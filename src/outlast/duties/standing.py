@@ -1,0 +1,32 @@
+"""The duties that every worker has."""
+
+from collections.abc import Callable
+from functools import partial
+
+from outlast.duties import duty
+from outlast.duties.deletions import Deletions
+from outlast.duties.duty import Duty
+from outlast.duties.missed_cancels import signal_again
+from outlast.duties.overdue_tasks import expire_overdue
+from outlast.duties.unrun_turns import UnrunTurns
+from outlast.events.signals import Signals
+from outlast.ids import TurnId, WorkerId
+from outlast.store.database import Database
+
+
+def standing(
+    database: Database,
+    signals: Signals,
+    deletions: Deletions,
+    *,
+    me: Callable[[], WorkerId],
+    runs: Callable[[TurnId], bool],
+) -> list[Duty]:
+    """`me`: the worker's present name. `runs`: whether this process runs a turn that it has claimed."""
+    unrun = UnrunTurns(database, me=me, runs=runs)
+    return [
+        Duty("expire overdue tasks", partial(expire_overdue, database), duty.EVERY),
+        Duty("finish deletions", deletions.look, duty.EVERY),
+        Duty("give back unrun turns", unrun.give_back, duty.EVERY, is_shared=False),
+        Duty("signal cancels again", partial(signal_again, database, signals, me), duty.EVERY, is_shared=False),
+    ]

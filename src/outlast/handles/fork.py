@@ -1,0 +1,39 @@
+"""Forking: another session that begins with what was said in this one. Its tasks and its inbox stay where they are."""
+
+from collections.abc import Sequence
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from outlast.agents.messages import history
+from outlast.errors import InvalidInput
+from outlast.handles.services import Services
+from outlast.handles.session import Session
+from outlast.ids import SessionId
+from outlast.store.repositories import outputs
+from outlast.store.repositories.outputs import KeptResult
+
+STILL_RUNNING = (
+    "This call was still running in the conversation from which this one was forked. Its result is not known here."
+)
+
+
+async def copied_results(
+    services: Services, source: SessionId, target: SessionId, said: Sequence[ModelMessage]
+) -> list[KeptResult]:
+    """The large results that these messages show in part, as files of the new session: its model reads on in them."""
+    calls = {call.tool_call_id for each in said if isinstance(each, ModelResponse) for call in history.calls_of(each)}
+    kept = await services.database.read(lambda connection: outputs.results_of(connection, source))
+    return [
+        KeptResult(each.call_id, await services.files.put(target, await services.files.get(each.file)), each.characters)
+        for each in kept
+        if each.call_id in calls
+    ]
+
+
+async def messages_up_to(services: Services, source: Session, at: int | None) -> list[ModelMessage]:
+    """What the model sees up to a position, without open calls: what runs in the source does not run in the fork."""
+    if at is not None and at < 0:
+        raise InvalidInput(f"There is no position {at} in a history: the first is 1.")
+    entries = await history.load(services.database, services.files, source.id)
+    kept = [each.message for each in entries if at is None or each.position <= at]
+    return history.closed(kept, STILL_RUNNING)

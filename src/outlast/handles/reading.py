@@ -1,0 +1,65 @@
+"""Reading a session's log: from any position on, and what a reader gets who cannot have all of it."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import sqlalchemy as sa
+
+from outlast.errors import NotFound
+from outlast.events.event import Event
+from outlast.events.stream import EventStream
+from outlast.handles.services import Services
+from outlast.ids import OwnerId, SessionId
+from outlast.store.repositories import inputs, sessions
+from outlast.store.repositories.inputs import InputKind
+from outlast.store.repositories.sessions import SessionRow
+
+
+def stream(
+    services: Services,
+    session_id: SessionId,
+    owner_id: OwnerId,
+    *,
+    after: int = 0,
+    known: Sequence[Event] = (),
+    follow: bool = True,
+) -> EventStream:
+    """Replay from a position, then follow. `known`: what comes after it, for whoever has that already."""
+    return EventStream(
+        services.pages.reader(owner_id, has_begun=bool(known)),
+        services.signals,
+        session_id,
+        after=after,
+        known=known,
+        is_following=follow,
+        max_lag=services.max_reader_lag,
+        snapshot=partial(snapshot, services, session_id, owner_id),
+        show=services.shown.event,
+    )
+
+
+async def snapshot(services: Services, session_id: SessionId, owner_id: OwnerId) -> dict[str, Any]:
+    """The session's state in a few fields: what a reader needs who cannot have all events."""
+
+    def look(connection: sa.Connection) -> dict[str, Any]:
+        row = there(connection, session_id, owner_id)
+        waiting = [each for each in inputs.waiting(connection, session_id) if each.kind is InputKind.MESSAGE]
+        return {
+            "id": row.id,
+            "title": row.title,
+            "turn_id": row.turn_id,
+            "is_held": row.is_held,
+            "last_event": row.last_event,
+            "inbox": [{"id": each.id, "text": each.text, "mode": each.mode} for each in waiting],
+        }
+
+    return await services.database.read(look)
+
+
+def there(connection: sa.Connection, session_id: SessionId, owner_id: OwnerId) -> SessionRow:
+    """The session's row; another owner's is not there."""
+    row = sessions.get(connection, session_id, owner_id)
+    if row is None:
+        raise NotFound("There is no such session.", id=session_id)
+    return row

@@ -1,0 +1,78 @@
+"""A person's message on its way into a session's inbox."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, TypedDict
+
+from outlast import trace
+from outlast.errors import InvalidInput, NotFound
+from outlast.events.foreign import BODY_OF_AN_INPUT
+from outlast.handles import reading
+from outlast.handles.attachments import Attachment, Context, body_of
+from outlast.handles.services import Services
+from outlast.handles.turn import Sent
+from outlast.ids import OwnerId, SessionId
+from outlast.store.repositories.inputs import Mode
+from outlast.store.unit import Unit
+from outlast.transitions import inbox, profile
+from outlast.transitions.inbox import Accepted
+
+WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
+
+
+class SendOptions(TypedDict, total=False):
+    """What may go with a message. To a session at work it steers, unless `when_busy` says otherwise."""
+
+    when_busy: WhenBusy
+    context: Context | None
+    files: Sequence[Attachment]
+    model: str | None
+    idempotency_key: str | None
+
+
+async def send(
+    services: Services,
+    session_id: SessionId,
+    text: str,
+    *,
+    owner_id: OwnerId,
+    when_busy: WhenBusy = "steer",
+    context: Context | None = None,
+    files: Sequence[Attachment] = (),
+    model: str | None = None,
+    idempotency_key: str | None = None,
+) -> Sent:
+    """Accept a message. Returns when it is committed."""
+    if when_busy not in Mode._value2member_map_:
+        raise InvalidInput(f"when_busy={when_busy!r} is not known: use steer, queue, interrupt or reject.")
+    services.check_overrides()
+    profile.check_model(model, services.models)
+    inbox.check_text(text, services.limits.max_text)
+    if files:
+        # They are kept before the message is: only for a session that is there, and the caller's own.
+        await services.database.read(partial(reading.there, session_id=session_id, owner_id=owner_id), is_single=True)
+    text = services.secrets.mask(text)
+    body = await body_of(services.files, session_id, context=context, files=files, model=model)
+    body = BODY_OF_AN_INPUT(services.secrets, body)
+    if carrier := trace.carrier():
+        body[trace.KEY] = carrier
+
+    def accept(unit: Unit) -> Accepted:
+        return inbox.accept(
+            unit,
+            session_id,
+            text,
+            owner_id=owner_id,
+            mode=Mode(when_busy),
+            body=body,
+            idempotency_key=idempotency_key,
+        )
+
+    try:
+        accepted = await services.database.transaction(accept, name="accept")
+    except NotFound:
+        # Deleted, perhaps just now: then nobody else removes the files that came with this message.
+        if files:
+            await services.files.remove_all(session_id)
+        raise
+    return Sent(services, session_id, owner_id, accepted)

@@ -1,0 +1,41 @@
+"""What handles on sessions, turns and messages need to do their work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from outlast.agents.output import StoredOutput
+from outlast.duties.deletions import Deletions
+from outlast.events.signals import Signals
+from outlast.handles.log_reader import LogPages
+from outlast.handles.shown import Shown
+from outlast.handles.slices import OneAtATime
+from outlast.limits import Limits
+from outlast.store.database import Database
+from outlast.store.files.file_store import FileStore
+from outlast.values.secrets import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One per runtime. `models` is the allow-list of models that sessions and messages may name."""
+
+    database: Database
+    files: FileStore
+    signals: Signals
+    limits: Limits
+    models: frozenset[str]
+    max_reader_lag: int
+    output_of: Callable[[StoredOutput], Any]
+    """What a program is given as the output of a turn."""
+    deletions: Deletions
+    pages: LogPages
+    secrets: Secrets = field(default_factory=Secrets)
+    is_money_shown: bool = True
+    imports: OneAtATime = field(default_factory=OneAtATime)
+    check_overrides: Callable[[], None] = lambda: None
+    """Refuses what was set for the agent where its turns do not see it."""
+
+    @property
+    def shown(self) -> Shown:
+        return Shown(self.secrets, self.is_money_shown)

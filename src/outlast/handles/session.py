@@ -1,0 +1,320 @@
+"""A session as a program holds it: a handle on what is stored, valid across restarts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Literal, TypeVar, Unpack
+
+import sqlalchemy as sa
+from pydantic_ai.messages import ModelMessage
+
+from outlast import paging
+from outlast.agents.messages import history
+from outlast.agents.messages.history import StoredMessage
+from outlast.clock import monotonic
+from outlast.errors import InvalidInput, NotFound
+from outlast.events.outcome import Outcome
+from outlast.events.stream import EventStream
+from outlast.handles import export, reading
+from outlast.handles.regenerate import regenerate
+from outlast.handles.sending import SendOptions, send
+from outlast.handles.services import Services
+from outlast.handles.turn import Sent, Turn, last_outcome, seconds_left, settled
+from outlast.ids import InputId, TurnId
+from outlast.paging import Page
+from outlast.store.repositories import inputs, messages, tasks, turns
+from outlast.store.repositories.inputs import Input, InputKind
+from outlast.store.repositories.sessions import SessionRow
+from outlast.store.repositories.tasks import Task
+from outlast.store.unit import Unit
+from outlast.tool_hints import UNSET, Unset
+from outlast.transitions import inbox, profile, task_moves, turn, verdicts
+from outlast.transitions.profile import Profile
+
+T = TypeVar("T")
+SessionState = Literal["idle", "queued", "running", "held"]
+Until = Literal["turn", "settled"]
+
+
+class Session:
+    """A conversation that outlives processes. Its attributes are as of the last look: `refresh` looks again."""
+
+    def __init__(self, services: Services, row: SessionRow) -> None:
+        self.id = row.id
+        self.owner_id = row.owner_id
+        self.agent = row.agent
+        self.external_id = row.external_id
+        self.created_at = row.created_at
+        self._services = services
+        self._database = services.database
+        self._seen = row
+
+    @property
+    def title(self) -> str | None:
+        return self._services.shown.value(self._seen.title)
+
+    @property
+    def preview(self) -> str | None:
+        """The first words of its first message: they tell sessions apart that have no title."""
+        return self._services.shown.value(self._seen.preview)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        return self._services.shown.value(self._seen.metadata)
+
+    @property
+    def model(self) -> str | None:
+        """The model its turns use unless a message names another; None: the agent's own."""
+        return self._seen.model
+
+    @property
+    def is_archived(self) -> bool:
+        return self._seen.is_archived
+
+    @property
+    def updated_at(self) -> datetime:
+        return self._seen.updated_at
+
+    @property
+    def turn_id(self) -> TurnId | None:
+        """The turn that is not over."""
+        return self._seen.turn_id
+
+    @property
+    def state(self) -> SessionState:
+        """`queued` or `running` like its turn; `held` when nothing starts until a person sends or resumes."""
+        if self._seen.turn_id is not None:
+            return "running" if self._seen.turn_state == "running" else "queued"
+        return "held" if self._seen.is_held else "idle"
+
+    @property
+    def no_worker_for(self) -> str | None:
+        """The agent, when its turn waits because no living worker has it: it goes on when one is started."""
+        return None if self._seen.has_worker else self.agent
+
+    @property
+    def interrupted_calls(self) -> Sequence[Mapping[str, Any]]:
+        """The calls whose effect nobody knows and nobody has settled: call_id, tool, turn_id, at. See `settle_call`."""
+        return self._seen.interrupted_calls
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether a turn has ended since the last event that `update(read_to=...)` named."""
+        return self._seen.answered_event > self._seen.read_event
+
+    @property
+    def last_event(self) -> int:
+        return self._seen.last_event
+
+    @property
+    def budget(self) -> timedelta | Unset | None:
+        """How long its calls may take before they are parked, where it has a budget of its own."""
+        return self._seen.budget
+
+    async def refresh(self) -> "Session":
+        """Look again, and give this session back."""
+        self._seen = await self._row()
+        return self
+
+    async def update(
+        self,
+        *,
+        title: str | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset = UNSET,
+        is_archived: bool | Unset = UNSET,
+        read_to: int | Unset = UNSET,
+        model: str | Unset | None = UNSET,
+    ) -> "Session":
+        """Set what is given, all or nothing; `metadata` is replaced as a whole. `read_to` only ever moves on."""
+        shown = self._services.shown.value
+        new = Profile(shown(title), shown(metadata), model, is_archived, read_to)
+        profile.check(new, models=self._services.models)
+        await self._database.transaction(
+            lambda unit: profile.change(unit, self.id, new, owner_id=self.owner_id), name="update"
+        )
+        return await self.refresh()
+
+    async def send(self, text: str, **options: Unpack[SendOptions]) -> Sent:
+        """Accept a message. Returns when it is committed; the answer comes with `Sent.outcome()`."""
+        return await send(self._services, self.id, text, owner_id=self.owner_id, **options)
+
+    async def ask(self, text: str, *, wait: float | None = None, **options: Unpack[SendOptions]) -> Outcome:
+        """Send, wait until the session has settled, at most `wait` seconds in all; the outcome of its last turn."""
+        until = None if wait is None else monotonic() + wait
+        sent = await self.send(text, **options)
+        return await sent.outcome(wait=seconds_left(until), settle=True)
+
+    async def settled(self, *, wait: float | None = None) -> Outcome | None:
+        """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
+        return await settled(self._services, self.id, self.owner_id, wait=wait)
+
+    async def result(self, *, wait: float | None = None, until: Until = "turn") -> Outcome | None:
+        """The outcome of the latest turn, at its end or after `wait` seconds; None if there was no turn yet.
+
+        `until="settled"` waits until nothing that will wake the session is open either, as `settled` does.
+        """
+        if until not in ("turn", "settled"):
+            raise InvalidInput(f"until={until!r} is not known: use turn or settled.")
+        if until == "settled":
+            return await self.settled(wait=wait)
+        return await last_outcome(self._services, self.id, self.owner_id, wait=wait)
+
+    def events(self, *, after: int = 0, follow: bool = True) -> EventStream:
+        """Replay from a position, then follow. Use it in `async with`."""
+        return reading.stream(self._services, self.id, self.owner_id, after=after, follow=follow)
+
+    async def snapshot(self) -> dict[str, Any]:
+        """The session's state in a few fields: what a reader needs who cannot have all events."""
+        return await reading.snapshot(self._services, self.id, self.owner_id)
+
+    def turn(self, turn_id: TurnId | str) -> Turn:
+        return Turn(self._services, self.id, self.agent, TurnId(turn_id), owner_id=self.owner_id)
+
+    async def turns(self, *, before: TurnId | str | None = None, limit: int = 50) -> Page[Turn]:
+        """The last turns, or those before another one; oldest first. `next` is the turn to read on before."""
+        begin, most = None if before is None else await self.turn(before).begins_after() + 1, paging.clamp(limit)
+        read = partial(turns.latest, session_id=self.id, before=begin, limit=most + 1)
+        rows = await self._read(read)
+        shown = [self.turn(row.id) for row in rows[-most:]]
+        return Page(shown, shown[0].id if len(rows) > most else None)
+
+    async def first_turn(self) -> Turn | None:
+        """The turn that the session began with, as it was made last; None if it had none yet."""
+        return await self._turn_from(0)
+
+    async def turn_after(self, turn_id: TurnId | str) -> Turn | None:
+        """The turn that came next after another one, whether it runs or is over.
+
+        If that was made again, what it was made last.
+        """
+        return await self._turn_from(await self.turn(turn_id).begins_after() + 1)
+
+    async def _turn_from(self, after: int) -> Turn | None:
+        found = await self._read(lambda connection: turns.next_of(connection, self.id, after=after))
+        return None if found is None else self.turn(found.id)
+
+    async def history(self) -> list[ModelMessage]:
+        """What the model sees of the conversation so far, as pydantic-ai has it."""
+        await self._row()
+        found = await history.load(self._database, self._services.files, self.id)
+        return [self._services.shown.history(each.message) for each in found]
+
+    async def messages(self, *, after: int | str = 0, limit: int = 100) -> Page[StoredMessage]:
+        """The stored messages after a position, in order, as JSON; `next` is the position to go on after."""
+        begin, most = _position(after), paging.clamp(limit)
+        rows = await self._read(partial(messages.page, session_id=self.id, after=begin, limit=most + 1))
+        show = self._services.shown.message
+        shown = [await history.stored(self._services.files, row, show) for row in rows[:most]]
+        return Page(shown, str(shown[-1].position) if len(rows) > most else None)
+
+    async def export(self) -> dict[str, Any]:
+        """The whole session as one JSON document, for `Sessions.import_` here or elsewhere. Secrets are masked."""
+        return await export.export(self._services, await self._row())
+
+    async def stop(self, *, cascade: bool = False) -> Outcome | None:
+        """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran.
+
+        One whose turn is over and whose tasks are open is held too: they go on, and their ends start no turn. With
+        `cascade` they are asked to cancel in the same commit; what becomes of each, its task tells.
+        """
+
+        def stop(unit: Unit) -> TurnId | None:
+            stopping = turn.request_stop(unit, self.id, owner_id=self.owner_id)
+            for task_id in tasks.open_ids(unit.connection, self.id) if cascade else []:
+                task_moves.request_cancel(unit, task_id, owner_id=self.owner_id)
+            return stopping
+
+        turn_id = await self._database.transaction(stop, name="hold")
+        return None if turn_id is None else await self.turn(turn_id).outcome()
+
+    async def resume(self) -> Turn | None:
+        """End a hold; what waited starts a turn."""
+        turn_id = await self._database.transaction(
+            lambda unit: turn.resume(unit, self.id, owner_id=self.owner_id),
+            name="resume",
+        )
+        return None if turn_id is None else self.turn(turn_id)
+
+    async def retry(self) -> Turn:
+        """Go on from the last committed message after a turn that failed or was stopped."""
+        turn_id = await self._database.transaction(
+            lambda unit: turn.retry(unit, self.id, owner_id=self.owner_id),
+            name="retry",
+        )
+        return self.turn(turn_id)
+
+    async def regenerate(self, *, model: str | None = None) -> Turn:
+        """Answer the last message anew. The model no longer sees what it had answered; the log and `messages` do.
+
+        Refused while a turn runs. The calls of the old answer are not undone, and its tasks go on.
+        """
+        profile.check(Profile(model=model), models=self._services.models)
+        return self.turn(await regenerate(self._services, self.id, model=model, owner_id=self.owner_id))
+
+    async def settle_call(self, call_id: str, verdict: verdicts.Verdict, *, by: str, note: str = "") -> Input:
+        """Say what became of a call that may or may not have taken effect; the model is told who said so."""
+        return await self._database.transaction(
+            lambda unit: verdicts.of_call(
+                unit,
+                self.id,
+                call_id,
+                verdict,
+                by=by,
+                note=note,
+                owner_id=self.owner_id,
+            ),
+            name="settle",
+        )
+
+    async def inbox(self, *, is_whole: bool = False) -> list[Input]:
+        """The messages that wait, in the order in which they were accepted; the `is_whole` one has results too."""
+        waiting = await self._read(lambda connection: inputs.waiting(connection, self.id))
+        wanted = (each for each in waiting if is_whole or each.kind is InputKind.MESSAGE)
+        return [self._services.shown.input(each) for each in wanted]
+
+    async def input(self, input_id: InputId | str) -> Input:
+        found = await self._read(lambda connection: inputs.get(connection, self.id, InputId(input_id)))
+        if found is None:
+            raise NotFound("There is no such input.", id=input_id)
+        return self._services.shown.input(found)
+
+    async def edit_input(self, input_id: InputId | str, text: str) -> Input:
+        text = self._services.shown.value(text)
+        return await self._database.transaction(
+            lambda unit: inbox.edit(unit, self.id, InputId(input_id), text, owner_id=self.owner_id),
+            name="edit",
+        )
+
+    async def remove_input(self, input_id: InputId | str) -> None:
+        await self._database.transaction(
+            lambda unit: inbox.remove(unit, self.id, InputId(input_id), owner_id=self.owner_id), name="remove"
+        )
+
+    async def tasks(self) -> list[Task]:
+        found = await self._read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))
+        return [self._services.shown.task(each) for each in found]
+
+    async def is_held(self) -> bool:
+        return (await self._row()).is_held
+
+    async def _row(self) -> SessionRow:
+        return await self._database.read(self._there, is_single=True)
+
+    async def _read(self, fn: Callable[[sa.Connection], T]) -> T:
+        """Read something of a session that is still there."""
+
+        def read(connection: sa.Connection) -> T:
+            self._there(connection)
+            return fn(connection)
+
+        return await self._database.read(read)
+
+    def _there(self, connection: sa.Connection) -> SessionRow:
+        return reading.there(connection, self.id, self.owner_id)
+
+
+def _position(given: int | str) -> int:
+    try:
+        return min(max(0, int(given)), 2**31 - 1)
+    except ValueError as exc:
+        raise InvalidInput(f"{given!r} is not a position: use the `next` of the last page, or none.") from exc

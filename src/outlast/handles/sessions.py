@@ -1,0 +1,219 @@
+"""The sessions of one owner: made, found, listed, forked, imported, deleted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any, Unpack
+
+from pydantic_ai.messages import ModelMessage
+
+from outlast import ids, paging
+from outlast.agents.messages import preview
+from outlast.agents.messages.history import closed, encode, masked
+from outlast.calls.outcomes import MAY_HAVE_RUN
+from outlast.errors import InvalidInput
+from outlast.handles import export, reading
+from outlast.handles.fork import copied_results, messages_up_to
+from outlast.handles.sending import SendOptions, send
+from outlast.handles.services import Services
+from outlast.handles.session import Session
+from outlast.handles.slices import in_slices
+from outlast.handles.turn import Sent
+from outlast.ids import OwnerId, SessionId
+from outlast.paging import Page
+from outlast.store.repositories import outputs, sessions
+from outlast.store.repositories.sessions import Wanted
+from outlast.store.unit import Unit
+from outlast.tool_hints import UNSET, Unset
+from outlast.transitions import creation, deletion, profile
+from outlast.transitions.creation import Key, NewSession
+from outlast.transitions.profile import Profile
+from outlast.values.check import check_characters
+
+
+class Sessions:
+    """The sessions of one owner."""
+
+    def __init__(self, services: Services, agents: Sequence[str], owner_id: OwnerId) -> None:
+        self._services = services
+        self._agents = agents
+        self._owner_id = owner_id
+
+    async def create(
+        self,
+        *,
+        agent: str | None = None,
+        model: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        budget: timedelta | Unset | None = UNSET,
+        history: Sequence[ModelMessage] = (),
+        external_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """A new session, optionally going on from a history that pydantic-ai made elsewhere.
+
+        With `external_id` the owner's session of that name is given back if there is one, and else made: there is
+        never a second one. With `idempotency_key` a repeat within 24 hours gives the session that the first made.
+        """
+        name = agent or self._agents[0]
+        if name not in self._agents:
+            raise InvalidInput(f"There is no agent {name!r} here: use one of {sorted(self._agents)}.")
+        title, metadata = self._services.secrets.mask(title), self._services.secrets.mask(metadata)
+        profile.check(Profile(title, metadata or {}, model), models=self._services.models)
+        if external_id is not None:
+            profile.check_name(external_id, "external id")
+        new = NewSession(name, model, title, metadata or {}, budget, external_id)
+        key = creation.key_of(
+            idempotency_key, "create", name, model, title, metadata, str(budget), external_id, history
+        )
+        return await self._make(new, closed(history, MAY_HAVE_RUN), key)
+
+    async def get(self, session_id: SessionId | str) -> Session:
+        look = partial(reading.there, session_id=SessionId(session_id), owner_id=self._owner_id)
+        return Session(self._services, await self._services.database.read(look, is_single=True))
+
+    async def send(self, session_id: SessionId | str, text: str, **options: Unpack[SendOptions]) -> Sent:
+        """As `Session.send`, for whoever has only its id: without files, nothing is looked at before it is accepted."""
+        return await send(self._services, SessionId(session_id), text, owner_id=self._owner_id, **options)
+
+    async def list(
+        self,
+        *,
+        limit: int = 50,
+        before: str | None = None,
+        search: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        archived: bool | None = False,
+        external_id: str | None = None,
+        agent: str | None = None,
+    ) -> Sequence[Session]:
+        """The first page of `page`, or the one after a cursor."""
+        found = await self.page(
+            limit=limit,
+            before=before,
+            search=search,
+            metadata=metadata,
+            archived=archived,
+            external_id=external_id,
+            agent=agent,
+        )
+        return found.items
+
+    async def page(
+        self,
+        *,
+        limit: int = 50,
+        before: str | None = None,
+        search: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        archived: bool | None = False,
+        external_id: str | None = None,
+        agent: str | None = None,
+    ) -> Page[Session]:
+        """Latest change first; `before` is the `next` of the last page.
+
+        `search` is a part of the title or of what a person wrote, in any case. `metadata` are values of top-level
+        keys, text, numbers, booleans or None. `archived` shows those that are, that are not, or (None) both.
+        """
+        for value in (metadata or {}).values():
+            if not isinstance(value, str | int | float | bool | None):
+                raise InvalidInput("Metadata is filtered by text, numbers, booleans and null only.")
+            if isinstance(value, int) and abs(value) >= 2**63:
+                raise InvalidInput("Metadata is filtered by numbers of at most 64 bits.")
+        profile.check_metadata(metadata or {})
+        if search is not None:
+            profile.check_name(search, "search", most=profile.MAX_TITLE)
+        check_characters(f"{external_id or ''}{agent or ''}{before or ''}", "filter")
+        wanted = Wanted(search, metadata, archived, external_id, agent)
+        most = paging.clamp(limit)
+        found = await self._services.database.read(
+            lambda connection: sessions.page(connection, self._owner_id, limit=most, before=before, wanted=wanted)
+        )
+        return Page([Session(self._services, row) for row in found.items], found.next)
+
+    async def delete(self, session_id: SessionId | str) -> None:
+        """Stop and cancel whatever runs in it, and remove it. From the commit on it is not there for anybody.
+
+        Returns when its rows and files are gone; if this process ends before, the next one goes on.
+        """
+        key = SessionId(session_id)
+        await self._services.database.transaction(
+            lambda unit: deletion.mark(unit, key, owner_id=self._owner_id), name="delete"
+        )
+        await self._services.deletions.finish(key)
+
+    async def fork(
+        self,
+        session_id: SessionId | str,
+        *,
+        at: int | None = None,
+        title: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """A new session that begins with this one's history, or with its part up to the message at a position.
+
+        Tasks and waiting messages stay with the old one; what its history says of them stands in the new one too.
+        """
+        if title is not None:
+            profile.check_name(title, "title", most=profile.MAX_TITLE)
+        source = await self.get(session_id)
+        key = creation.key_of(idempotency_key, "fork", source.id, at, title)
+        said = await messages_up_to(self._services, source, at)
+        origin = {"forked_from": source.id}
+        new = NewSession(
+            source.agent,
+            source.model,
+            title or source.title,
+            source.metadata,
+            source.budget,
+            origin=origin,
+            preview=source.preview if said else None,
+        )
+        return await self._make(new, said, key, source=source.id)
+
+    async def import_(self, document: Mapping[str, Any], *, idempotency_key: str | None = None) -> Session:
+        """A new session of this owner from the messages of an exported one. Its turns and tasks are not made again.
+
+        An agent or a model that is not known here is replaced by the default. What only a server may say is left out:
+        system prompts, files by reference, tags of the runtime. The agent's own system prompt is sent instead.
+        """
+        async with self._services.imports(self._owner_id):
+            return await self._import(document, idempotency_key)
+
+    async def _import(self, document: Mapping[str, Any], idempotency_key: str | None) -> Session:
+        given = await export.read(document)
+        agent = given.agent if given.agent is not None and given.agent in self._agents else self._agents[0]
+        model = given.model if given.model in self._services.models else None
+        new = NewSession(agent, model, given.title, given.metadata, origin={"imported_from": given.source})
+        key = creation.key_of(idempotency_key, "import", document)
+        return await self._make(new, closed(given.messages, MAY_HAVE_RUN), key)
+
+    async def _make(
+        self, new: NewSession, said: Sequence[ModelMessage], key: Key | None, *, source: SessionId | None = None
+    ) -> Session:
+        session_id = ids.session_id()
+        try:
+            clean: list[ModelMessage] = []
+            bodies: list[tuple[str, str]] = []
+            async for some in in_slices(said):
+                shown = [masked(each, self._services.secrets) for each in some]
+                clean += shown
+                bodies += [(each.kind, await encode(self._services.files, session_id, each)) for each in shown]
+            new = replace(new, preview=new.preview or preview.of_history(clean))
+            results = [] if source is None else await copied_results(self._services, source, session_id, said)
+
+            def make(unit: Unit) -> SessionId:
+                made = creation.make(unit, session_id, new, bodies, owner_id=self._owner_id, key=key)
+                for each in results if made == session_id else ():
+                    outputs.keep_result(unit, made, each.call_id, file=each.file, characters=each.characters)
+                return made
+
+            made = await self._services.database.transaction(make, name="create")
+        except Exception:
+            await self._services.files.remove_all(session_id)
+            raise
+        if made != session_id:
+            await self._services.files.remove_all(session_id)
+        return await self.get(made)

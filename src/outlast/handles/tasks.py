@@ -1,0 +1,181 @@
+"""Tasks as a program holds them: list, look, wait, cancel, read their output, settle."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import sqlalchemy as sa
+
+from outlast import paging
+from outlast.errors import InvalidInput, NotFound
+from outlast.events.signals import Signals, task_topic
+from outlast.handles.shown import Shown
+from outlast.ids import OwnerId, SessionId, TaskId
+from outlast.paging import Page
+from outlast.store.database import Database, retry_while_unavailable
+from outlast.store.repositories import agents, outputs, tasks
+from outlast.store.repositories.outputs import Piece
+from outlast.store.repositories.tasks import Task, TaskState
+from outlast.transitions import task_moves, verdicts
+from outlast.transitions.verdicts import Verdict
+
+_PAGE = 64 * 1024
+_SETTLED = "settled"
+"""In place of a state: of those of which a person said what became of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of one owner. Another owner's id and an unknown id get the same answer."""
+
+    database: Database
+    signals: Signals
+    owner_id: OwnerId
+    shown: Shown
+
+    async def list(
+        self,
+        *,
+        session_id: SessionId | str | None = None,
+        is_open: bool | None = None,
+        state: TaskState | str | None = None,
+        kind: str | None = None,
+        before: TaskId | str | None = None,
+        limit: int = 100,
+    ) -> Sequence[Task]:
+        """Newest first, a page at a time; `before` is the id of the last one seen.
+
+        Those that were settled are found by `state="settled"`, and not by the state that they ended in.
+        """
+        found = await self.page(
+            session_id=session_id, is_open=is_open, state=state, kind=kind, before=before, limit=limit
+        )
+        return found.items
+
+    async def page(
+        self,
+        *,
+        session_id: SessionId | str | None = None,
+        is_open: bool | None = None,
+        state: TaskState | str | None = None,
+        kind: str | None = None,
+        before: TaskId | str | None = None,
+        limit: int = 100,
+    ) -> Page[Task]:
+        """The same with the cursor for the next page: give it as `before`."""
+        states = [*(each.value for each in TaskState), _SETTLED]
+        if state is not None and state not in states:
+            raise InvalidInput(f"{state!r} is not a state of a task: use one of {states}.")
+        most = paging.clamp(limit)
+
+        def read(connection: sa.Connection) -> Sequence[Task]:
+            found = tasks.page(
+                connection,
+                owner_id=self.owner_id,
+                session_id=None if session_id is None else SessionId(session_id),
+                is_open=is_open,
+                state=None if state in (None, _SETTLED) else TaskState(state),
+                is_settled=None if state is None else state == _SETTLED,
+                kind=kind,
+                before=before,
+                limit=most + 1,
+            )
+            return _with_waits(connection, found)
+
+        found = await self.database.read(read)
+        shown = [self.shown.task(each) for each in found[:most]]
+        return Page(shown, shown[-1].id if len(found) > most else None)
+
+    async def get(self, task_id: TaskId | str) -> Task:
+        def read(connection: sa.Connection) -> Task:
+            task = tasks.get(connection, TaskId(task_id))
+            if task is None or task.owner_id != self.owner_id:
+                raise NotFound("There is no such task.", id=task_id)
+            (told,) = _with_waits(connection, [task])
+            return told
+
+        return self.shown.task(await self.database.glance(read))
+
+    async def wait(self, task_id: TaskId | str, *, seconds: float | None = None) -> Task:
+        """Wait for the task's end, at most so long; gives it as it is then."""
+        subscription = self.signals.subscribe(task_topic(TaskId(task_id)))
+        loop = asyncio.get_running_loop()
+        end = None if seconds is None else loop.time() + seconds
+        while True:
+            task = await self.get(task_id)
+            left = 1.0 if end is None else end - loop.time()
+            if task.is_over or left <= 0:
+                return task
+            await subscription.wait(min(left, 1.0))
+
+    async def cancel(self, task_id: TaskId | str, *, wait: float = 10.0) -> Task:
+        """Ask to cancel and wait a little for the truth: canceled, finished anyway, or not confirmed yet."""
+        await self.database.transaction(
+            lambda unit: task_moves.request_cancel(unit, TaskId(task_id), owner_id=self.owner_id),
+            name="cancel",
+        )
+        return await self.wait(task_id, seconds=wait)
+
+    async def output(self, task_id: TaskId | str, *, offset: int = 0, length: int = _PAGE) -> Piece:
+        """A piece of the raw output; `next_offset` reads on, `cut` says what before it is no longer kept."""
+        task = await self.get(task_id)
+        call_id = task.call_id
+        if call_id is None:
+            return Piece("", 0, 0, 0)
+
+        def read(connection: sa.Connection) -> Piece:
+            return outputs.read(connection, task.session_id, call_id, offset=offset, length=length)
+
+        return self.shown.piece(await self.database.read(read))
+
+    async def follow(self, task_id: TaskId | str, *, offset: int = 0) -> AsyncGenerator[Piece]:
+        """The output from an offset on, while the task runs and until it has ended. Close it when you leave early.
+
+        While the store is unavailable it waits, and goes on where it was.
+        """
+        subscription = self.signals.subscribe(task_topic(TaskId(task_id)))
+        while True:
+            is_over, piece = await retry_while_unavailable(partial(self._look, task_id, offset))
+            if piece.text:
+                offset = piece.next_offset
+                yield piece
+            elif is_over:
+                return
+            else:
+                await subscription.wait(0.2)
+
+    async def _look(self, task_id: TaskId | str, offset: int) -> tuple[bool, Piece]:
+        """In this order: what was written before the end is in the piece of a task that is over."""
+        is_over = (await self.get(task_id)).is_over
+        return is_over, await self.output(task_id, offset=offset)
+
+    async def settle(self, task_id: TaskId | str, verdict: Verdict | str, *, by: str, note: str = "") -> Task:
+        """Say what became of a task that may or may not have taken effect; the model is told who said so.
+
+        Its state stands, and `settled` is shown in its place. `try_again` runs it as a new task: `links["retried_as"]`.
+        """
+        if verdict not in list_of_verdicts():
+            raise InvalidInput(f"{verdict!r} is not a verdict: use {', '.join(list_of_verdicts())}.")
+        settled = await self.database.transaction(
+            lambda unit: verdicts.of_task(
+                unit, TaskId(task_id), Verdict(verdict), by=by, note=note, owner_id=self.owner_id
+            ),
+            name="settle_task",
+        )
+        return self.shown.task(settled)
+
+
+def _with_waits(connection: sa.Connection, found: Sequence[Task]) -> Sequence[Task]:
+    """Those that wait for an agent say so if no living worker has it."""
+    if not any(each.state is TaskState.QUEUED for each in found):
+        return found
+    there = agents.present(connection)
+    return [
+        replace(each, no_worker_for=each.agent) if each.state is TaskState.QUEUED and each.agent not in there else each
+        for each in found
+    ]
+
+
+def list_of_verdicts() -> Sequence[str]:
+    return [each.value for each in Verdict]

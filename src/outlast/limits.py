@@ -1,0 +1,24 @@
+"""What owners may ask for, as plain values. They ride on the unit of work, so that every state change finds them."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may wait and run, and how fast it may come."""
+
+    max_inbox: int = 10
+    max_busy_per_minute: int = 30
+    """Messages of an owner to sessions in which a turn runs."""
+    max_text: int = 64_000
+    max_running_per_owner: int = 8
+    max_queued_per_owner: int = 100
+    max_woken: int = 20
+    """Turns in a row that only wakes start."""
+    company: timedelta = timedelta(seconds=2)
+    """How long a wake waits for others that may end soon."""
+    max_claims: int = 3
+    """How often a turn or a task is run whose workers die under it."""
+    daily_cost: int | None = None
+    """Microdollars after which an owner starts no turn before the next midnight UTC."""

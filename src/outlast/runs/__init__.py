@@ -1,0 +1,1 @@
+"""An attempt of a turn or a task on this worker."""

@@ -1,0 +1,1 @@
+"""One attempt of a turn: load, run the agent, commit each step, settle its calls, end."""

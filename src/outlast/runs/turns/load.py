@@ -1,0 +1,113 @@
+"""A claimed turn from what is committed of it: its history, its open calls, what it has used so far.
+
+Reading waits for a store that is unavailable; a turn does not fail for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from outlast.agents.lease import DepsLease
+from outlast.agents.messages import history
+from outlast.agents.usage import usage_of
+from outlast.events.event import Event
+from outlast.events.outcome import Usage
+from outlast.events.types import EventType
+from outlast.runs.turns.call_log import CallLog
+from outlast.runs.turns.loop import TurnRun
+from outlast.runs.turns.resume import OpenCallBook, read_book
+from outlast.runs.turns.turn_calls import TurnCalls
+from outlast.runs.turns.turn_log import TurnLog
+from outlast.runs.worker_parts import WorkerParts
+from outlast.store.database import retry_while_unavailable
+from outlast.store.files.spill import unpack_object
+from outlast.store.repositories import events, tasks
+from outlast.store.repositories.tasks import Task
+from outlast.transitions.turn import Claim, Fence
+
+_OF_CALLS = (EventType.CALL_STARTED.value, EventType.CALL_ENDED.value)
+
+
+async def load(
+    parts: WorkerParts, claim: Claim, log: TurnLog, lease: DepsLease, *, has_history: bool = True
+) -> TurnRun:
+    """A run that goes on where the committed history ends; what every open call came to stands in its book."""
+    fence = claim.fence
+    entries: list[history.Entry] = []
+    if has_history:
+        entries = await retry_while_unavailable(lambda: history.load(parts.database, parts.files, fence.session_id))
+    own_from = next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
+    messages = [each.message for each in entries]
+    book = OpenCallBook()
+    if history.open_calls(messages):
+        book = await _book(parts, fence, messages, entries)
+    used = _usage(messages[own_from:])
+    of_calls = 0
+    for usage in await _used_by_calls(parts, claim) if own_from < len(entries) else ():
+        used.add(usage)
+        of_calls += usage["requests"]
+    calls = TurnCalls(parts.calls, log, claim.agent, claim.owner_id, lease, press_after=parts.policy.steer_parks_after)
+    run = TurnRun(
+        claim=claim,
+        log=log,
+        policy=parts.policy,
+        threads=parts.threads,
+        calls=calls,
+        call_log=CallLog(log, calls),
+        control=parts.control,
+        instructions=parts.instructions,
+        output_types=parts.hosts[claim.agent].output_types,
+        messages=messages,
+        book=book,
+        own_from=own_from,
+        requests=claim.turn.requests,
+        requests_of_calls=of_calls,
+        has_begun=own_from < len(entries),
+        usage=used,
+    )
+    await run.call_log.tell_parked(book)
+    return run
+
+
+async def _book(
+    parts: WorkerParts, fence: Fence, messages: list[ModelMessage], entries: Sequence[history.Entry]
+) -> OpenCallBook:
+    open_now = history.open_calls(messages)
+    entry = entries[max(at for at, message in enumerate(messages) if isinstance(message, ModelResponse))]
+
+    def read(connection: sa.Connection) -> tuple[list[Event], list[Task]]:
+        turn_id = entry.turn_id or fence.turn_id
+        logged = events.of_turn(connection, fence.session_id, turn_id, _OF_CALLS, after=entry.event)
+        parked = [tasks.of_call(connection, fence.session_id, each.tool_call_id) for each in open_now]
+        return logged, [each for each in parked if each is not None]
+
+    logged, parked = await retry_while_unavailable(lambda: parts.database.read(read))
+    whole = [
+        replace(each, data=await retry_while_unavailable(lambda each=each: unpack_object(parts.files, each.data)))
+        for each in logged
+    ]
+    return read_book(messages, whole, parked)
+
+
+async def _used_by_calls(parts: WorkerParts, claim: Claim) -> list[dict[str, Any]]:
+    """What agents used that the turn's tools ran, by calls that have ended: it stands in the log, not in history."""
+
+    def read(connection: sa.Connection) -> list[Event]:
+        fence, first = claim.fence, claim.turn.first_event
+        ended = (EventType.CALL_ENDED.value,)
+        return events.of_turn(connection, fence.session_id, fence.turn_id, ended, after=first - 1)
+
+    found = await retry_while_unavailable(lambda: parts.database.read(read))
+    return [each.data["usage"] for each in found if each.data.get("usage")]
+
+
+def _usage(own: Sequence[ModelMessage]) -> Usage:
+    """What the stored responses of a turn used: the row may be a response behind when a worker died."""
+    usage = Usage()
+    for message in own:
+        if isinstance(message, ModelResponse):
+            usage.add(usage_of(message))
+    return usage

@@ -1,0 +1,121 @@
+"""Leaving nothing open: what was said is kept, and every call gets a truthful answer in history."""
+
+from typing import Any
+
+from pydantic_ai.messages import ModelRequest, ModelRequestPart, ModelResponse, ToolCallPart, ToolReturnPart
+
+from outlast import ids
+from outlast.agents.messages import history
+from outlast.agents.messages.harmless import harmless
+from outlast.calls import outcomes
+from outlast.calls.ends import CallEnds, Unconfirmed
+from outlast.ids import TaskId
+from outlast.runs.turns.loop import TurnRun
+from outlast.runs.turns.resume import Recorded, returns_first
+
+
+async def keep_partial(run: TurnRun) -> None:
+    """What the model had said so far stays; calls it had not finished asking for never ran and are left out."""
+    run.take_written()
+    partial, streaming = run.partial, run.response
+    if streaming is None:
+        return
+    if partial is None:
+        # Nobody has the response: the run was cancelled between its last word and its end, or while dropping it.
+        if streaming.parts:
+            await run.drop_partial("stopped")
+        return
+    streaming.end_all()
+    told = streaming.told_of(partial.parts)
+    said = [part for part in told if not isinstance(part, ToolCallPart) and _says_something(part)]
+    if said:
+        kept = ModelResponse(
+            parts=said, usage=partial.usage, model_name=partial.model_name, timestamp=partial.timestamp
+        )
+        await run.keep(kept)
+
+
+async def answer_open_calls(run: TurnRun) -> dict[TaskId, Unconfirmed]:
+    """Answer every open call with the next commit. Gives the calls that go on, each under the id of its task."""
+    ends = run.hook.ends if run.hook is not None else CallEnds()
+    owned: dict[TaskId, Unconfirmed] = {}
+    answers: list[ModelRequestPart] = []
+    await _write_all(run)
+    for call in history.open_calls(run.messages):
+        recorded = run.book.recorded.get(call.tool_call_id)
+        if recorded is not None:
+            answers += recorded.parts
+            continue
+        if call.tool_call_id in ends.unconfirmed:
+            task_id = ids.task_id()
+            owned[task_id] = ends.unconfirmed[call.tool_call_id]
+            text = outcomes.NEVER_CONFIRMED.format(task_id=task_id)
+            part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
+            await run.call_log.ended(part, task_id=task_id)
+        else:
+            part = run.clean(harmless(_answer(run, ends, call)))
+            await run.log_end(part)
+        answers.append(part)
+    if answers:
+        await run.log.add_message(ModelRequest(parts=returns_first(answers)))
+    return owned
+
+
+async def log_known_ends(run: TurnRun) -> None:
+    """For the next attempt: how those calls ended that ended while this one was leaving.
+
+    One that was cancelled and may be run again stays open: the next attempt runs it.
+    """
+    ends = run.hook.ends if run.hook is not None else CallEnds()
+    await _write_all(run)
+    repeatable: set[str] = run.hook.repeatable if run.hook is not None else set()
+    known = {*ends.finished, *ends.failed, *ends.parked, *(ends.canceled - repeatable)} - run.book.recorded.keys()
+    for call in history.open_calls(run.messages):
+        if call.tool_call_id in known:
+            part = run.clean(harmless(_answer(run, ends, call)))
+            await run.log_end(part)
+            run.book.recorded[call.tool_call_id] = Recorded(part)
+
+
+async def carry_over(run: TurnRun) -> None:
+    """For another run of the same attempt, from a history with open calls: none of them is simply run again."""
+    await log_known_ends(run)
+    ends = run.hook.ends if run.hook is not None else CallEnds()
+    begun = ends.begun - ends.elsewhere - run.book.recorded.keys()
+    for call in history.open_calls(run.messages):
+        if call.tool_call_id in begun:
+            run.book.in_flight[call.tool_call_id] = call
+    run.book.masked = history.masked_calls(run.messages)
+    run.book.in_flight |= {
+        each.tool_call_id: each for each in history.open_calls(run.messages) if each.tool_call_id in run.book.masked
+    }
+    run.book.decided |= run.book.recorded.keys()
+    run.book.started |= ends.begun
+
+
+async def _write_all(run: TurnRun) -> None:
+    """Only then is it known which calls are open: an answer may have been on its way when the run was cancelled."""
+    await run.log.flush()
+    run.take_written()
+
+
+def _answer(run: TurnRun, ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:
+    call_id, tool = call.tool_call_id, call.tool_name
+    if call_id in ends.parked:
+        return ToolReturnPart(tool_name=tool, content=ends.parked[call_id].handle, tool_call_id=call_id)
+    if call_id in ends.finished:
+        return ToolReturnPart(tool_name=tool, content=ends.finished[call_id], tool_call_id=call_id)
+    if call_id in ends.failed:
+        return ToolReturnPart(tool_name=tool, content=ends.failed[call_id], tool_call_id=call_id, outcome="failed")
+    if call_id in ends.deferred:
+        return outcomes.interrupted(tool, call_id, ends.deferred[call_id])
+    if call_id in ends.begun:
+        is_repeatable = run.hook is not None and call_id in run.hook.repeatable
+        text = outcomes.CANCELED_REPEATABLE if is_repeatable else outcomes.CANCELED
+        return outcomes.interrupted(tool, call_id, text)
+    was_left = run.book.was_in_flight(call_id)
+    return outcomes.interrupted(tool, call_id, outcomes.MAY_HAVE_RUN if was_left else outcomes.NOT_RUN)
+
+
+def _says_something(part: Any) -> bool:
+    return bool(getattr(part, "content", None))

@@ -1,0 +1,204 @@
+"""The turn's side of its calls: their channels, their parking, and what the model is shown of their results."""
+
+import asyncio
+from collections.abc import Container
+from datetime import timedelta
+from typing import Any, cast
+
+from pydantic_ai.messages import ToolCallPart
+
+from outlast import ids
+from outlast.agents.lease import DepsLease
+from outlast.calls.call import RunningCall
+from outlast.calls.channel import CallChannel
+from outlast.calls.files import has_files
+from outlast.calls.parking import NotParked, Parked, handle_of
+from outlast.calls.shared_usage import take_used
+from outlast.clock import monotonic
+from outlast.events.types import EventType
+from outlast.ids import TaskId
+from outlast.runs.call_parts import CallParts, bind_channel
+from outlast.runs.parked import Owned
+from outlast.runs.turns.turn_log import TurnLog
+from outlast.store.repositories import outputs, tasks, turns
+from outlast.store.repositories.spending import Spent
+from outlast.store.repositories.tasks import NewTask
+from outlast.store.unit import Unit
+from outlast.tool_hints import Hints
+from outlast.transitions import task_moves
+from outlast.transitions.parked import Reason, facts_of
+
+TOO_MANY = "too_many_open_tasks"
+
+
+class TurnCalls:
+    """`CallHost` and `Parking` for the calls of one attempt of a turn."""
+
+    def __init__(
+        self, parts: CallParts, log: TurnLog, agent: str, owner_id: str, lease: DepsLease, *, press_after: timedelta
+    ) -> None:
+        self._parts = parts
+        self._log = log
+        self._agent = agent
+        self._owner_id = owner_id
+        self._lease = lease
+        self._press_after = press_after.total_seconds()
+        self._pressing: asyncio.TimerHandle | None = None
+        self._begun: dict[str, RunningCall] = {}
+        self.pressed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def press(self) -> None:
+        """A person waits to be heard: soon, calls that may be parked are parked."""
+        if self._pressing is None:
+            loop = asyncio.get_running_loop()
+            self._pressing = loop.call_later(self._press_after, self._press_now)
+
+    def relax(self) -> None:
+        """The step is committed, and what pressed was delivered."""
+        self._begun.clear()
+        self.close()
+        if self.pressed.done():
+            self.pressed = asyncio.get_running_loop().create_future()
+
+    def close(self) -> None:
+        if self._pressing is not None:
+            self._pressing.cancel()
+            self._pressing = None
+
+    def _press_now(self) -> None:
+        if not self.pressed.done():
+            self.pressed.set_result(None)
+
+    def _press_again(self) -> None:
+        """Somebody has waited since before this call began: it may take as long as a new message lets it."""
+        if self.pressed.done():
+            self.close()
+            self.pressed = asyncio.get_running_loop().create_future()
+            self.press()
+
+    def told(self, call_id: str) -> list[TaskId]:
+        """The tasks whose outcome the result of this call carries to the model."""
+        call = self._begun.get(call_id)
+        return [] if call is None else call.told
+
+    def artifacts(self, call_id: str) -> list[dict[str, Any]]:
+        """The files that a call made within its budget."""
+        call = self._begun.get(call_id)
+        return call.channel.artifacts if call is not None and isinstance(call.channel, CallChannel) else []
+
+    def used(self, call_id: str) -> Spent | None:
+        """What the agents that a call ran came to, for whoever counts it."""
+        call = self._begun.get(call_id)
+        return None if call is None else take_used(call)
+
+    def uncounted(self, elsewhere: Container[str]) -> list[Spent]:
+        """The same of calls whose end is not told here; those elsewhere are counted where they go on."""
+        left = [take_used(call) for call_id, call in self._begun.items() if call_id not in elsewhere]
+        return [each for each in left if each is not None]
+
+    def begin(self, call: ToolCallPart) -> RunningCall:
+        self._press_again()
+        earlier = self._begun.get(call.tool_call_id)
+        fence = self._log.fence
+        channel = CallChannel(
+            self._parts.home,
+            fence.session_id,
+            call.tool_call_id,
+            may_write=lambda unit: turns.hold_of(unit, fence.turn_id, fence.attempt) is not None,
+            tell_progress=lambda progress: self._log.add(
+                EventType.CALL_PROGRESS, {"call_id": call.tool_call_id, "progress": progress}
+            ),
+        )
+        running = self._begun[call.tool_call_id] = RunningCall(
+            fence.session_id,
+            fence.turn_id,
+            call.tool_call_id,
+            call.tool_name,
+            call.args,
+            self._parts.home.secrets,
+            channel,
+            self._parts.confirm_call,
+            owner_id=self._owner_id,
+        )
+        if earlier is not None:  # it runs again: what it used counts with its end
+            running.used, earlier.used = earlier.used, {}
+        return running
+
+    def say_waiting(self, call: RunningCall, reason: str) -> None:
+        data = {"call_id": call.call_id, "tool": call.tool, "reason": reason}
+        self._log.add(EventType.CALL_WAITING, data)
+
+    async def view(self, call: RunningCall, value: Any) -> Any:
+        if has_files(value):
+            return value
+        viewed = await self._parts.viewer.view(call, value)
+        file = viewed.file
+        if file is not None:
+            self._log.also(
+                lambda unit: outputs.keep_result(
+                    unit, call.session_id, call.call_id, file=file, characters=viewed.characters
+                )
+            )
+        return viewed.value
+
+    async def park(
+        self, call: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta, *, reason: Reason
+    ) -> Parked | NotParked:
+        """In one transaction, behind the fence: a turn that is stopping or superseded cannot park."""
+        task_id = ids.task_id()
+        channel = cast(CallChannel, call.channel)
+        deadline = hints.deadline or self._parts.deadline
+        ran_for = timedelta(seconds=monotonic() - call.started)
+        remaining = (deadline - ran_for).total_seconds()
+        facts = facts_of(reason, ran_for)
+
+        def make(unit: Unit) -> NotParked | None:
+            fence = self._log.fence
+            row = turns.get(unit.connection, fence.turn_id)
+            if row is None or row.stop_requested_at is not None:
+                return NotParked(None)
+            if tasks.open_count(unit.connection, fence.session_id) >= self._parts.max_open_tasks:
+                return NotParked(TOO_MANY)
+            new = NewTask(
+                task_id,
+                title=call.tool,
+                turn_id=fence.turn_id,
+                call_id=call.call_id,
+                tool=call.tool,
+                spec={
+                    "agent": self._agent,
+                    "args": call.args if hints.may_run_again else call.secrets.mask(call.args),
+                    "budget_seconds": budget.total_seconds(),
+                    "parked": facts,
+                },
+                group=hints.group,
+                may_run_again=hints.may_run_again,
+                progress=channel.last_progress,
+                progress_seconds=_seconds(hints.progress_deadline),
+                deadline_at=unit.now + timedelta(seconds=remaining),
+                ran_for=ran_for,
+            )
+            task_moves.make(unit, fence.session_id, new, worker_id=self._parts.worker_id)
+            return None
+
+        refusal = await self._log.commit("park", make)
+        if refusal is not None:
+            return refusal
+        self._hand_over(call, inner, task_id, hints, remaining)
+        return Parked(task_id, handle_of(task_id, call.tool, budget.total_seconds(), facts))
+
+    def _hand_over(
+        self, call: RunningCall, inner: asyncio.Task[Any], task_id: TaskId, hints: Hints, deadline_in: float
+    ) -> None:
+        channel = cast(CallChannel, call.channel)
+        bind_channel(channel, self._parts, task_id, attempt=1)
+        self._lease.hold()
+        self._parts.parked.own(
+            Owned(call, inner, task_id, when_over=self._lease.leave),
+            deadline_in=deadline_in,
+            progress_deadline=_seconds(hints.progress_deadline),
+        )
+
+
+def _seconds(duration: timedelta | None) -> float | None:
+    return None if duration is None else duration.total_seconds()

@@ -1,0 +1,37 @@
+"""What every attempt on a worker shares."""
+
+from collections.abc import Mapping
+from contextvars import Context
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.toolsets import AbstractToolset
+
+from outlast.agents.host import AgentHost
+from outlast.calls.call import CallThreads
+from outlast.events.signals import Signals
+from outlast.ids import WorkerId
+from outlast.runs.call_parts import CallParts
+from outlast.runs.policy import LoopPolicy
+from outlast.store.database import Database
+from outlast.store.files.file_store import FileStore
+from outlast.values.secrets import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """The parts of a worker that its attempts use. They outlive every attempt; whoever made them closes them."""
+
+    database: Database
+    files: FileStore
+    signals: Signals
+    hosts: Mapping[str, AgentHost]
+    policy: LoopPolicy
+    secrets: Secrets
+    threads: CallThreads
+    calls: CallParts
+    control: AbstractToolset[Any]
+    instructions: str | None
+    worker_id: WorkerId
+    context: Context = field(default_factory=Context)
+    """The context variables that attempts begin with, such as what `Agent.override` has set."""

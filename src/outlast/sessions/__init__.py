@@ -1,1 +1,0 @@
-"""Sessions and turns: one stretch of agent work, resumable at every committed message."""

@@ -1,0 +1,83 @@
+"""Messages: a session's history, append-only. Bodies are pydantic-ai messages as JSON."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from outlast.ids import SessionId, TurnId
+from outlast.store.locked_session import LockedSession
+from outlast.store.sql.statement import Statement
+from outlast.store.tables import messages
+from outlast.store.unit import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """`superseded_by` is the turn that answers anew; what it supersedes is kept, and no longer shown to the model."""
+
+    position: int
+    turn_id: TurnId | None
+    kind: str
+    body: str
+    event: int
+    superseded_by: TurnId | None = None
+
+
+_COLUMNS = sa.select(
+    messages.c.position,
+    messages.c.turn_id,
+    messages.c.kind,
+    messages.c.body,
+    messages.c.event,
+    messages.c.superseded_by,
+)
+_PAGE = (
+    _COLUMNS.where(messages.c.session_id == sa.bindparam("session"), messages.c.position > sa.bindparam("after"))
+    .order_by(messages.c.position)
+    .limit(sa.bindparam("limit"))
+)
+_ALL = Statement(_PAGE)
+_SEEN = Statement(_PAGE.where(messages.c.superseded_by.is_(None)))
+_INSERT = Statement(
+    sa.insert(messages).inline(), ("session_id", "position", "turn_id", "kind", "body", "event", "created_at")
+)
+
+
+def page(
+    connection: sa.Connection, session_id: SessionId, *, after: int = 0, limit: int = 1_000, seen_only: bool = False
+) -> list[MessageRow]:
+    """In order; with `seen_only` just those that the model sees."""
+    query = _SEEN if seen_only else _ALL
+    return [MessageRow(*row) for row in query.tuples(connection, session=session_id, after=after, limit=limit)]
+
+
+def last(connection: sa.Connection, session_id: SessionId) -> MessageRow | None:
+    row = connection.execute(
+        _COLUMNS.where(messages.c.session_id == session_id).order_by(messages.c.position.desc()).limit(1)
+    ).first()
+    return None if row is None else MessageRow(*row)
+
+
+def supersede(unit: Unit, session_id: SessionId, *, after: int, by: TurnId) -> None:
+    """What stands after a position is answered anew: the model no longer sees it."""
+    unit.connection.execute(
+        sa.update(messages)
+        .where(messages.c.session_id == session_id, messages.c.position > after, messages.c.superseded_by.is_(None))
+        .values(superseded_by=by)
+    )
+
+
+def append(unit: Unit, session: LockedSession, *, turn_id: TurnId | None, kind: str, body: str, event: int) -> int:
+    """Append one message; gives its position. `event` is the last number of the log that belongs to it."""
+    position = session.next("last_message")
+    unit.write(
+        _INSERT,
+        session_id=session.id,
+        position=position,
+        turn_id=turn_id,
+        kind=kind,
+        body=body,
+        event=event,
+        created_at=unit.now_us,
+    )
+    return position

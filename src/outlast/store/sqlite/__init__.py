@@ -1,0 +1,1 @@
+"""One SQLite file: a writer thread, readers, and how the file is opened."""

@@ -1,1 +1,0 @@
-"""Durable background work with a state machine."""

@@ -1,0 +1,1 @@
+"""Every state change: each one function of a transaction. No asyncio, no pydantic-ai."""

@@ -1,0 +1,222 @@
+"""The inbox: accepting inputs, and editing and removing those that wait."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from outlast import ids
+from outlast.clock import to_microseconds
+from outlast.errors import (
+    Conflict,
+    IdempotencyMismatch,
+    InboxFull,
+    InvalidInput,
+    NotFound,
+    SessionBusy,
+    TooManyRequests,
+)
+from outlast.events.event import Draft, Event
+from outlast.events.signals import input_topic, turn_topic
+from outlast.events.types import EventType
+from outlast.ids import InputId, SessionId, TaskId, TurnId
+from outlast.store.locked_session import LockedSession
+from outlast.store.repositories import inputs, turns
+from outlast.store.repositories.inputs import Input, InputKind, InputState, Mode
+from outlast.store.repositories.turns import Origin, TurnState
+from outlast.store.unit import OwnerLock, Unit
+from outlast.transitions import daily_limit, preview
+from outlast.transitions import turn as turns_of
+from outlast.values.check import check_characters
+
+_SENT = "sent"
+"""In the body of a message that was edited: its text as it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An input is kept. `place` counts from 1 among the messages that wait; None when a turn starts with it.
+
+    `told` is what its commit wrote to the session's log, after the position `after`: whole when that is made.
+    """
+
+    input: Input
+    turn_id: TurnId | None
+    place: int | None
+    agent: str
+    after: int
+    told: Sequence[Event] = ()
+    is_repeat: bool = False
+
+
+def accept(
+    unit: Unit,
+    session_id: SessionId,
+    text: str,
+    *,
+    owner_id: str,
+    mode: Mode = Mode.STEER,
+    body: dict[str, Any] | None = None,
+    idempotency_key: str | None = None,
+) -> Accepted:
+    """Keep a person's message; start a turn if the session is idle. Ends a hold.
+
+    At the owner's daily limit it is refused, also while a turn runs: that one goes on without it.
+    """
+    session = unit.lock(session_id, owner_id=owner_id)
+    agent, after = session.agent, session.last_event
+    if idempotency_key is not None:
+        known = inputs.by_key(unit.connection, session_id, idempotency_key)
+        if known is not None:
+            _check_repeat(known, text, body or {})
+            return Accepted(known, known.turn_id, None, agent, after, is_repeat=True)
+    check_text(text, unit.limits.max_text)
+    active: TurnId | None = session.turn_id
+    if active is not None:
+        _check_busy(unit, session, mode)
+        daily_limit.check(unit, owner_id, unit.limits.daily_cost)
+    accepted = inputs.insert(
+        unit,
+        session,
+        ids.input_id(),
+        kind=InputKind.MESSAGE,
+        mode=Mode.STEER if mode is Mode.REJECT else mode,
+        text=text,
+        body=body or {},
+        idempotency_key=idempotency_key,
+        was_busy=active is not None,
+    )
+    _log(unit, session, EventType.INPUT_ACCEPTED, accepted)
+    session.set(woken_turns=0)
+    if session.preview is None:
+        session.set(preview=preview.of_text(accepted.text))
+    turns_of.release(unit, session)
+    told = unit.committed.events
+    if active is None:
+        started = turns_of.start(unit, session, Origin.USER)
+        return Accepted(accepted, started, None, agent, after, told)
+    turns_of.hurry(unit, session)
+    if mode is Mode.INTERRUPT:
+        _interrupt(unit, active)
+    unit.signal(turn_topic(active))
+    return Accepted(accepted, None, _place(unit, session_id), agent, after, told)
+
+
+def notify(
+    unit: Unit,
+    session_id: SessionId,
+    kind: InputKind,
+    text: str,
+    *,
+    body: dict[str, Any] | None = None,
+    task_id: TaskId | None = None,
+    idempotency_key: str | None = None,
+    state: InputState = InputState.WAITING,
+) -> Input:
+    """Keep something the runtime says (a wake, a settlement); it starts a turn unless the session is on hold."""
+    session = unit.lock(session_id)
+    active: TurnId | None = session.turn_id
+    # Asked before it is written: it goes with whatever else is written later.
+    waiting = inputs.waiting_for(unit, session_id) if active is None else []
+    kept = inputs.insert(
+        unit,
+        session,
+        ids.input_id(),
+        kind=kind,
+        mode=Mode.STEER,
+        text=text,
+        body=body or {},
+        task_id=task_id,
+        idempotency_key=idempotency_key,
+        state=state,
+        was_busy=False,
+    )
+    _log(unit, session, EventType.INPUT_ACCEPTED, kept)
+    if active is not None:
+        unit.signal(turn_topic(active))
+    else:
+        waiting += [kept] if kept.state is InputState.WAITING else []
+        turns_of.start_if_waiting(unit, session, waiting=waiting)
+    return kept
+
+
+def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, owner_id: str) -> Input:
+    session, found = _waiting(unit, session_id, input_id, owner_id)
+    check_text(text, unit.limits.max_text)
+    inputs.change_text(unit, input_id, text, body={_SENT: found.text, **found.body})
+    if session.preview == preview.of_text(found.text):
+        session.set(preview=preview.of_text(text))
+    unit.append(session_id, [Draft(EventType.INPUT_EDITED, {"input_id": input_id, "text": text})])
+    return inputs.get(unit.connection, session.id, input_id) or found
+
+
+def remove(unit: Unit, session_id: SessionId, input_id: InputId, *, owner_id: str) -> None:
+    session, found = _waiting(unit, session_id, input_id, owner_id)
+    inputs.mark_removed(unit, input_id)
+    if session.preview == preview.of_text(found.text):
+        session.set(preview=None)
+    unit.signal(input_topic(input_id))
+    unit.append(session_id, [Draft(EventType.INPUT_REMOVED, {"input_id": input_id})])
+
+
+def check_text(text: str, most: int) -> None:
+    if not text.strip():
+        raise InvalidInput("The message is empty: send some text.")
+    if len(text) > most:
+        raise InvalidInput(f"The message has {len(text)} characters; at most {most} are taken. Shorten or split it.")
+    check_characters(text, "message")
+
+
+def _check_repeat(known: Input, text: str, body: Mapping[str, Any]) -> None:
+    """Under a key that was used before only the same may come: anything else would be answered and not kept."""
+    is_said = text in (known.text, known.body.get(_SENT))
+    has_more = body.get("files") not in (None, known.body.get("files"))
+    if known.kind is not InputKind.MESSAGE or not is_said or has_more:
+        raise IdempotencyMismatch(
+            "This idempotency key was used for another message: use a new one.", key=known.idempotency_key
+        )
+
+
+def _waiting(unit: Unit, session_id: SessionId, input_id: InputId, owner_id: str) -> tuple[LockedSession, Input]:
+    session = unit.lock(session_id, owner_id=owner_id)
+    found = inputs.get(unit.connection, session_id, input_id)
+    if found is None or found.kind is not InputKind.MESSAGE:
+        raise NotFound("There is no such input.", id=input_id)
+    if found.state is not InputState.WAITING:
+        raise Conflict(f"The message was already {found.state.value}: it can no longer be changed.", state=found.state)
+    return session, found
+
+
+def _check_busy(unit: Unit, session: LockedSession, mode: Mode) -> None:
+    if mode is Mode.REJECT:
+        raise SessionBusy("A turn is running: wait for its end, or send with when_busy='steer' or 'queue'.")
+    said = [each for each in inputs.waiting_for(unit, session.id) if each.kind is InputKind.MESSAGE]
+    if len(said) >= unit.limits.max_inbox:
+        raise InboxFull(
+            f"{len(said)} messages already wait in this session: wait until one is delivered, or remove one.",
+            limit=unit.limits.max_inbox,
+        )
+    unit.lock_owner(session.owner_id, OwnerLock.ADMISSION)  # or two sessions at once would each see room for one more
+    since = to_microseconds(unit.now - timedelta(minutes=1))
+    if inputs.busy_messages_since(unit.connection, session.owner_id, since) >= unit.limits.max_busy_per_minute:
+        raise TooManyRequests(
+            f"More than {unit.limits.max_busy_per_minute} messages to busy sessions within a minute: wait a little.",
+            retry_after=60,
+        )
+
+
+def _interrupt(unit: Unit, turn_id: TurnId) -> None:
+    row = turns.get(unit.connection, turn_id)
+    if row is not None and (row.state is TurnState.RUNNING or row.attempt > 0):
+        turns.request_stop(unit, turn_id, "interrupt")
+
+
+def _place(unit: Unit, session_id: SessionId) -> int:
+    return sum(each.kind is InputKind.MESSAGE for each in inputs.waiting_for(unit, session_id))
+
+
+def _log(unit: Unit, session: LockedSession, type_: EventType, kept: Input) -> None:
+    unit.append(
+        session.id,
+        [Draft(type_, {"input_id": kept.id, "kind": kept.kind, "mode": kept.mode, "text": kept.text[:2_000]})],
+    )

@@ -1,0 +1,246 @@
+"""The moves of one task as transactions: parked, ended, cancelled, orphaned, given back. `many_tasks` has many.
+
+State change, event and wake commit together: every end is told once.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from outlast.errors import NotFound
+from outlast.events.event import Draft
+from outlast.events.outcome import Usage
+from outlast.events.signals import task_topic
+from outlast.events.types import EventType
+from outlast.ids import TaskId, WorkerId
+from outlast.store.outbox import Work
+from outlast.store.repositories import inputs, spending, tasks
+from outlast.store.repositories.inputs import InputKind, InputState
+from outlast.store.repositories.spending import Spent, stored
+from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
+from outlast.store.repositories.turns import Disposition
+from outlast.store.unit import Unit
+from outlast.transitions import inbox, turn, wake
+
+INTERRUPTED = {
+    "kind": "interrupted",
+    "message": "It was running when its process ended. It may or may not have taken effect.",
+}
+ABANDONED = {
+    "kind": "abandoned",
+    "message": "It ignored its cancel and may still be running. It may or may not take effect.",
+}
+TIMED_OUT = {"kind": "timeout", "message": "It did not end before its deadline and was told to stop."}
+NO_PROGRESS = {"kind": "no_progress", "message": "It was alive but made no progress, and was told to stop."}
+CRASH_LOOP = {"kind": "crash_loop", "message": "Its process ended each time it ran; it is not tried again."}
+NOT_KEPT = {"kind": "internal_error", "message": "It ended, but what it came to could not be kept."}
+
+_VERDICTS = frozenset(each["kind"] for each in (INTERRUPTED, ABANDONED, TIMED_OUT, NO_PROGRESS, CRASH_LOOP))
+"""What the runtime says of a task; anything else is what its code came to."""
+
+
+def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId) -> Task:
+    """A task for work that already runs in this process."""
+    session = unit.lock(session_id)
+    task = tasks.insert(unit, session, new, worker_id=worker_id)
+    tell(unit, EventType.TASK_CREATED, task)
+    return task
+
+
+def end(
+    unit: Unit,
+    task_id: TaskId,
+    target: TaskState,
+    *,
+    attempt: int,
+    result: Any = None,
+    error: dict[str, Any] | None = None,
+    content: Sequence[Any] = (),
+) -> Disposition:
+    """The first end wins, and wakes with its `content`: files and words beside the result, as they are stored.
+
+    One that comes later is kept as the late outcome: shown, and wakes nobody.
+    """
+    task = _locked(unit, task_id)
+    if task is None:
+        return Disposition.STALE_ATTEMPT
+    if not task.is_run_by(attempt):
+        late = {"state": target.value, "result": result, "error": error}
+        is_outcome = error is None or error["kind"] not in _VERDICTS
+        if is_outcome and task.is_over and task.late_outcome is None and task.attempt == attempt:
+            tasks.set_values(unit, task_id, late_outcome=tasks.encode(late))
+        return Disposition.STALE_ATTEMPT
+    return _end(unit, task, target, result=result, error=error, content=content)
+
+
+def _end(
+    unit: Unit,
+    task: Task,
+    target: TaskState,
+    *,
+    result: Any = None,
+    error: dict[str, Any] | None = None,
+    content: Sequence[Any] = (),
+) -> Disposition:
+    moved = tasks.move(
+        unit,
+        task,
+        target,
+        result=None if result is None else tasks.encode(result),
+        error=None if error is None else tasks.encode(error),
+    )
+    if moved is Disposition.MOVED:
+        ended = replace(task, state=target, result=result, error=error, ended_at=unit.now)
+        tell(unit, EventType.TASK_ENDED, ended)
+        _wake(unit, ended, content)
+    return moved
+
+
+def add_usage(unit: Unit, task_id: TaskId, owner_id: str, spent: Spent) -> None:
+    """What agents used that its tool ran: counted whoever told its end, and shown with it from its next event on."""
+    spending.add_spent(unit, owner_id, spent)
+    task = tasks.get(unit.connection, task_id)
+    if task is not None:
+        total = Usage(**(task.usage or {}))
+        total.add(stored(spent))
+        tasks.set_values(unit, task_id, usage=tasks.encode(stored(total)))
+
+
+def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str) -> Task:
+    """Ask a task to cancel. One that has not begun is cancelled here; one that is over stays what it is."""
+    task = owned(unit, task_id, owner_id)
+    if task.is_over:
+        return task
+    if task.cancel_requested_at is not None:
+        unit.signal(task_topic(task_id))  # whoever runs it may not have heard of the first time
+        return task
+    if task.state is not TaskState.RUNNING:
+        _end(unit, task, TaskState.CANCELED)
+        return again(unit, task_id)
+    tasks.set_values(unit, task_id, cancel_requested_at=unit.now_us)
+    task = replace(task, cancel_requested_at=unit.now)
+    tell(unit, EventType.TASK_CHANGED, task)
+    return task
+
+
+def change(unit: Unit, task_id: TaskId, *, attempt: int, **values: Any) -> Disposition:
+    """New progress, detail or artifacts of a running task, told as a snapshot."""
+    task = _locked(unit, task_id)
+    if task is None or not task.is_run_by(attempt):
+        return Disposition.STALE_ATTEMPT
+    tasks.set_values(unit, task_id, **values)
+    tell(unit, EventType.TASK_CHANGED, again(unit, task_id))
+    return Disposition.MOVED
+
+
+def orphaned(unit: Unit, task: Task) -> None:
+    """Its worker is dead: run it again if it may be, else tell that nobody knows."""
+    if task.deadline_at is not None and task.deadline_at <= unit.now:
+        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=TIMED_OUT)
+    elif task.cancel_requested_at is not None or not task.may_run_again:
+        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=INTERRUPTED)
+    elif task.attempt >= unit.limits.max_claims:
+        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=CRASH_LOOP)
+    else:
+        _requeue(unit, task, attempt=task.attempt)
+
+
+def give_back(unit: Unit, claimed: Task) -> None:
+    """It was claimed and not begun: whoever claims it next makes the attempt that this was to be."""
+    task = _locked(unit, claimed.id)
+    if task is None or not task.is_run_by(claimed.attempt) or task.worker_id != claimed.worker_id:
+        return
+    if task.cancel_requested_at is not None:
+        _end(unit, task, TaskState.CANCELED)
+    else:
+        _requeue(unit, task, attempt=task.attempt - 1)
+
+
+def _requeue(unit: Unit, task: Task, *, attempt: int) -> None:
+    unit.lock(task.session_id)
+    behind = tasks.waiting_count(unit.connection, task.owner_id)
+    # What has not begun has no start; what runs again keeps its first one.
+    values = {"worker_id": None, "attempt": attempt, **({} if attempt else {"started_at": None})}
+    if tasks.move(unit, task, TaskState.QUEUED, **values) is Disposition.MOVED:
+        tell(unit, EventType.TASK_CHANGED, again(unit, task.id))
+        unit.submit(work_of(task, behind=behind))
+
+
+def seconds_left(unit: Unit, task: Task) -> float | None:
+    """To its deadline."""
+    return None if task.deadline_at is None else (task.deadline_at - unit.now).total_seconds()
+
+
+def expire(unit: Unit, task_id: TaskId) -> None:
+    """Its deadline came while it waited for a worker."""
+    task = _locked(unit, task_id)
+    if task is None or task.state is not TaskState.QUEUED or task.deadline_at is None or task.deadline_at > unit.now:
+        return
+    _end(unit, task, TaskState.FAILED, error=TIMED_OUT)
+
+
+def work_of(task: Task, *, behind: int = 0) -> Work:
+    """The more of an owner's tasks wait already, the later its next one is started."""
+    return Work(task.id, task.owner_id, task.agent, priority=-behind)
+
+
+def in_turn(waiting: Iterable[Task]) -> Iterator[Work]:
+    """The work of all of them, so that no owner's many come before the first of another."""
+    behind: Counter[str] = Counter()
+    for task in waiting:
+        yield work_of(task, behind=behind[task.owner_id])
+        behind[task.owner_id] += 1
+
+
+def tell(unit: Unit, type_: EventType, task: Task) -> None:
+    unit.append(task.session_id, [Draft(type_, {"task": task.snapshot}, task.turn_id, task.id)])
+    unit.signal(task_topic(task.id))
+
+
+def _wake(unit: Unit, task: Task, content: Sequence[Any]) -> None:
+    """One inbox row per end; a group wakes once all of it has ended; the last one need not wait for company."""
+    if task.wake is WakePolicy.SILENT:
+        return
+    is_early = task.group is not None and tasks.open_in_group(unit.connection, task.session_id, task.group) > 0
+    if task.group is not None and not is_early:
+        inputs.release_group(unit, task.session_id, task.group)
+    session = unit.lock(task.session_id)
+    is_busy = session.turn_id is not None
+    body: dict[str, Any] = {"tool": task.tool, "state": task.state.value, "title": task.title}
+    if content:
+        body["content"] = list(content)
+    inbox.notify(
+        unit,
+        task.session_id,
+        InputKind.WAKE,
+        wake.text_of(task),
+        body=body,
+        task_id=task.id,
+        state=InputState.GROUPED if is_early else InputState.WAITING,
+    )
+    if is_busy and tasks.open_count(unit.connection, task.session_id, waking_only=True) == 0:
+        turn.hurry(unit, session)
+
+
+def _locked(unit: Unit, task_id: TaskId) -> Task | None:
+    """The task with its session's lock held: session first, then task."""
+    found = tasks.get(unit.connection, task_id)
+    if found is None or unit.has_locked(found.session_id):
+        return found
+    if not unit.try_lock(found.session_id):
+        return None
+    return found if unit.is_serial else tasks.get(unit.connection, task_id)
+
+
+def owned(unit: Unit, task_id: TaskId, owner_id: str) -> Task:
+    task = _locked(unit, task_id)
+    if task is None or task.owner_id != owner_id:
+        raise NotFound("There is no such task.", id=task_id)
+    return task
+
+
+def again(unit: Unit, task_id: TaskId) -> Task:
+    task = tasks.get(unit.connection, task_id)
+    assert task is not None
+    return task

@@ -1,0 +1,1 @@
+"""Values and text from elsewhere: made fit to be stored, read back, logged and shown."""
