@@ -1,8 +1,9 @@
 """Foreign code (tools, models, deps, listeners): whatever it raises ends what it was run for, and nothing else.
 
-asyncio passes `SystemExit` and `KeyboardInterrupt` of any coroutine or callback on to whoever runs the event loop. Here
-they become errors before it sees them, as does everything else that an `except Exception` lets through. What comes from
-outside keeps its meaning: a cancel, Ctrl-C, and the closing of a coroutine.
+asyncio passes `SystemExit` and `KeyboardInterrupt` of any coroutine on to whoever runs the event loop. Here they become
+errors before it sees them, as does everything else that an `except Exception` lets through. What comes from outside
+keeps its meaning: a cancel, Ctrl-C, and the closing of a coroutine. Callbacks that foreign code gives the loop itself
+(`loop.call_soon(sys.exit)`) are not contained: that would cost every turn a twentieth of its time.
 """
 
 import asyncio
@@ -174,88 +175,24 @@ class _Coroutine(Coroutine[Any, Any, Any]):
         return self._coroutine.__await__()
 
 
-class _Callback:
-    """What foreign code gave the loop to call. Its arguments are its own: the loop would write them into its logs."""
-
-    __slots__ = ("_args", "_callback")
-
-    def __init__(self, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._callback = callback
-        self._args = args
-
-    def __call__(self) -> None:
-        try:
-            self._callback(*self._args)
-        except (SystemExit, KeyboardInterrupt) as exc:
-            raise as_error(exc) from exc  # the loop logs it, as any error of a callback
-
-
-_CALLS = ("call_soon", "call_soon_threadsafe", "call_later", "call_at")
-_READS = ("_add_reader", "_add_writer")
-"""Of asyncio's own loops, below `add_reader` and below what transports do. Others may have none of them."""
-
-
-class _ContainedCalls:
-    """What a loop is given to call, by foreign code or in its context, fails alone."""
-
-    def __init__(self, loop: AbstractEventLoop) -> None:
-        self._loop = loop
-        self._given: dict[str, Any] = {}
-
-    def put(self) -> None:
-        for name in (*_CALLS, *_READS):
-            before = getattr(self._loop, name, None)
-            if before is not None:
-                self._given[name] = wrapped = partial(_give, before, 0 if name.startswith("call_soon") else 1)
-                setattr(self._loop, name, wrapped)
-
-    def take_away(self) -> None:
-        for name, wrapped in self._given.items():
-            if vars(self._loop).get(name) is wrapped:  # else somebody has put another one around it
-                before = wrapped.args[0]
-                if getattr(before, "__self__", None) is self._loop:
-                    delattr(self._loop, name)
-                else:
-                    setattr(self._loop, name, before)
-
-
-def _give(before: Callable[..., Any], place: int, *args: Any, context: Context | None = None, **more: Any) -> Any:
-    """`place`: where among the arguments the callback is."""
-    if context is not None:
-        more["context"] = context
-    is_foreign = _is_foreign.get() if context is None else context.get(_is_foreign, False)
-    if not is_foreign or len(args) <= place:
-        return before(*args, **more)
-    callback = args[place]
-    # The step of a task is contained by its coroutine, and what waits for a task is asked for by its steps.
-    if isinstance(callback, _Callback) or isinstance(getattr(callback, "__self__", None), asyncio.Task):
-        return before(*args, **more)
-    return before(*args[:place], _Callback(callback, args[place + 1 :]), **more)
-
-
 class ForeignTasks:
     """`with ForeignTasks():` on a loop: what foreign code starts there by itself is contained too."""
 
     def __init__(self) -> None:
         self._loop: AbstractEventLoop | None = None
         self._factory: Callable[..., Any] | None = None
-        self._calls: _ContainedCalls | None = None
         self._before: Any = None
 
     def __enter__(self) -> None:
         _ctrl_c.watch()
         self._loop = asyncio.get_running_loop()
-        self._calls = _ContainedCalls(self._loop)
-        self._calls.put()
         self._before = self._loop.get_task_factory()
         self._factory = partial(_make_task, self._before)
         self._loop.set_task_factory(self._factory)
 
     def __exit__(self, *_: object) -> None:
         assert self._loop is not None
-        assert self._calls is not None
         _ctrl_c.forget()
-        self._calls.take_away()
         if self._loop.get_task_factory() is self._factory:  # else somebody has put another one around it
             self._loop.set_task_factory(self._before)
 

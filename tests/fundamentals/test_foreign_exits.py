@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
@@ -256,49 +255,6 @@ async def throw() -> None:
     waiting.throw(KeyboardInterrupt())
 
 
-async def soon(called: asyncio.Event) -> None:
-    asyncio.get_running_loop().call_soon(exit_of(called))
-    await called.wait()
-
-
-async def soon_from_a_thread(called: asyncio.Event) -> None:
-    loop = asyncio.get_running_loop()
-    await asyncio.to_thread(loop.call_soon_threadsafe, exit_of(called))
-    await called.wait()
-
-
-async def after_it_returned(called: asyncio.Event) -> None:
-    asyncio.get_running_loop().call_later(0.02, exit_of(called), Unspeakable())
-
-
-async def when_done(called: asyncio.Event) -> None:
-    done = asyncio.ensure_future(asyncio.sleep(0))
-    done.add_done_callback(lambda _: exit_of(called)())
-    await done
-
-
-async def when_readable(called: asyncio.Event) -> None:
-    loop = asyncio.get_running_loop()
-    one, other = socket.socketpair()
-
-    def read() -> None:
-        loop.remove_reader(one)
-        one.close()
-        other.close()
-        exit_of(called)()
-
-    loop.add_reader(one, read)
-    other.send(b"x")
-
-
-def exit_of(called: asyncio.Event) -> Callable[..., None]:
-    def leave(*_: object) -> None:
-        called.set()
-        sys.exit(4)
-
-    return leave
-
-
 @pytest.mark.parametrize("waits", [wait_for_interrupt, wait_for_exit, throw])
 async def test_an_exit_that_no_statement_raised_is_an_error_of_its_tool(
     runtime: Runtime, waits: Callable[[], Any]
@@ -308,24 +264,6 @@ async def test_an_exit_that_no_statement_raised_is_an_error_of_its_tool(
         session = await outlast.sessions.create()
         assert (await session.ask("Try.")).text == "It failed."
         assert return_of("c1", await session.history()).outcome == "failed"
-
-
-@pytest.mark.parametrize("calls_back", [soon, soon_from_a_thread, after_it_returned, when_done, when_readable])
-async def test_a_callback_that_exits_harms_nobody(
-    runtime: Runtime, calls_back: Callable[[asyncio.Event], Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    """A5, P8: also when its tool has long returned. It is logged as any error of a callback."""
-    called = asyncio.Event()
-
-    async def go() -> None:
-        await calls_back(called)
-
-    async with runtime(scripted(call("go"), "Done.", "Again."), tools=[go]) as outlast:
-        session = await outlast.sessions.create()
-        assert (await session.ask("Try.")).text == "Done."
-        await called.wait()
-        assert (await session.ask("And now?")).text == "Again."
-    assert "SystemExit was raised where only errors may be" in caplog.text
 
 
 async def test_ctrl_c_keeps_its_meaning_and_its_handler(runtime: Runtime) -> None:

@@ -182,7 +182,8 @@ class ChatLoop:
     async def _stop(self) -> None:
         """A second Ctrl-C does not wait for it."""
         try:
-            await self._unless_interrupted(self.session.stop())
+            if await self._unless_interrupted(self.session.stop()) is None:
+                self.screen.line(Text("That turn had ended already. Ctrl-C again leaves.", style="dim"))
         except OutlastError as exc:
             self.screen.line(Text(exc.message, style="red"))
 
