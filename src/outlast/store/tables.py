@@ -45,11 +45,16 @@ sessions = sa.Table(
     sa.Column("read_event", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("interrupted_calls", sa.Text, nullable=False, server_default="[]"),
     sa.Column("preview", sa.Text),
+    sa.Column("permissions", sa.Text),
+    sa.Column("is_dry_run", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("binding", sa.Text),
+    sa.Column("resource", sa.Text),
     _instant("created_at"),
     _instant("updated_at"),
     _instant("deleted_at", nullable=True),
     sa.Index("ix_sessions_owner_id_updated_at", "owner_id", "updated_at"),
     sa.Index("uq_sessions_owner_id_external_id", "owner_id", "external_id", unique=True),
+    sa.Index("uq_sessions_owner_id_resource", "owner_id", "resource", unique=True),
     sa.Index(
         "ix_sessions_deleted_at",
         "deleted_at",
@@ -283,6 +288,19 @@ kept_secrets = sa.Table(
     _instant("created_at"),
     sa.Index("ix_kept_secrets_mark", "mark"),
     sqlite_autoincrement=True,
+)
+
+connections = sa.Table(
+    "connections",
+    metadata,
+    sa.Column("owner_id", sa.Text, nullable=False),
+    sa.Column("provider", sa.Text, nullable=False),
+    sa.Column("sealed", sa.Text, nullable=False),
+    sa.Column("key_mark", sa.Text, nullable=False),
+    _instant("created_at"),
+    _instant("updated_at"),
+    _instant("used_at", nullable=True),
+    sa.PrimaryKeyConstraint("owner_id", "provider"),
 )
 
 spending = sa.Table(

@@ -142,7 +142,17 @@ def insert(
 
 
 def _insert(given: sqlite.Insert | postgresql.Insert) -> Statement:
-    later = ("is_archived", "answered_event", "read_event", "interrupted_calls", "deleted_at")
+    later = (
+        "is_archived",
+        "answered_event",
+        "read_event",
+        "interrupted_calls",
+        "permissions",
+        "is_dry_run",
+        "binding",
+        "resource",
+        "deleted_at",
+    )
     columns = [column.name for column in sessions.c if column.name not in later]
     return Statement(given.on_conflict_do_nothing(index_elements=["owner_id", "external_id"]).inline(), columns)
 
