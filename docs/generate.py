@@ -10,6 +10,7 @@ from docs.api_page import api_page
 from docs.cli_page import cli_page
 from docs.measurements_page import measurements_page
 from docs.python_page import python_page
+from docs.requirements_page import requirements_page
 from docs.scale_page import scale_page
 from outlast import Settings
 from outlast.events.types import CONTROL, FIELDS, TERMINAL, EventType
@@ -29,7 +30,9 @@ def pages() -> dict[Path, str]:
         "measurements.md": measurements_page(),
         "scale.md": scale_page(),
     }
-    return {REFERENCE / name: f"{MADE}\n\n{text}" for name, text in made.items()}
+    paths = {REFERENCE / name: text for name, text in made.items()}
+    paths[REFERENCE.parent / "requirements.md"] = requirements_page()
+    return {path: f"{MADE}\n\n{text}" for path, text in paths.items()}
 
 
 def events_page() -> str:

@@ -270,7 +270,7 @@ async def test_the_feed_goes_on_after_a_cut(runtime: Runtime) -> None:
 
 
 async def test_a_server_that_asks_to_wait_is_waited_for(runtime: Runtime) -> None:
-    """G7: `Retry-After` is kept; patience ends."""
+    """G3: `Retry-After` is kept; patience ends."""
     async with serving(runtime()) as server, running(server.url) as wire, client_of(server, url=wire.url) as client:
         session = await client.sessions.create()
         wire.says = BUSY

@@ -107,7 +107,7 @@ def test_what_may_or_may_not_have_happened_is_settled_by_a_person(folder: Path) 
 
 
 def test_a_pause_accepts_everything_and_starts_nothing(folder: Path) -> None:
-    """G7, K1: also after a restart, until somebody ends it; `doctor` says so."""
+    """I3, K1: also after a restart, until somebody ends it; `doctor` says so."""
     with ServingProcess(folder, environment={"OUTLAST_BUDGETT": "3"}) as server:
         assert server.err.count("OUTLAST_BUDGETT is not a setting of Outlast: did you mean OUTLAST_BUDGET?\n") == 1
         assert run(folder, "pause").startswith("Paused by")
