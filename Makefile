@@ -87,12 +87,13 @@ check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## format, lint, imports, ty
 	@echo "Running the tests"
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-# Left out of units and fundamentals: PostgreSQL, processes that are killed and started again, what measures time, and
-# the many odd agents and values.
-FAST := not (postgresql or crash or test_restart or test_existing_agent or test_patterns \
+# Left out of units, the manual and behaviour: PostgreSQL, processes that are killed, what measures time, and the many
+# odd agents and values.
+FAST := not (postgresql or crash or test_existing_agent or test_patterns \
 	or test_foreign_exits or test_odd_values or test_agents)
+FAST_TESTS := tests/unit tests/fundamentals tests/behaviour
 
-check-fast: $(STAMP) ## part of check: types of src only; units and fundamentals only, no PostgreSQL, crashes, odd agents
+check-fast: $(STAMP) ## part of check: types of src only; units, manual, behaviour only; no PostgreSQL, crashes, odd agents
 	@echo "Checking the format"
 	@$(BIN)/ruff format --check $(SOURCES)
 	@echo "Checking the rules"
@@ -106,7 +107,7 @@ types-fast:
 	@$(BIN)/pyright src
 
 tests-fast:
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) --numprocesses=logical --quiet -k "$(FAST)" tests/unit tests/fundamentals
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) --numprocesses=logical --quiet -k "$(FAST)" $(FAST_TESTS)
 
 fix: $(STAMP) ## repair the format and what ruff can repair
 	@$(BIN)/ruff format $(SOURCES)

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 
 from outlast.cli.server_file import ServerFile
-from tests.support.postgres import running_postgres
+from tests.support.stores.postgres import running_postgres
 
 ROOT = Path(__file__).parents[1]
 APP = "bench.cluster_app:app"

@@ -34,7 +34,7 @@ from outlast.store import urls
 from outlast.store.postgres.connection import connect
 from outlast.store.repositories.tasks import NewTask, WakePolicy
 from outlast.store.tables import tasks
-from tests.support.postgres import running_postgres
+from tests.support.stores.postgres import running_postgres
 
 ID = "M11"
 _COUNT = 1_000

@@ -21,7 +21,7 @@ from bench.turn_work import PROMPT
 from chaos.fleet import Fleet, Member
 from outlast.client import Client
 from outlast.client.session import Session
-from tests.support.postgres import Installation, installed_postgres
+from tests.support.stores.postgres import Installation, installed_postgres
 
 ID = "M13"
 APP = "bench.cost_app:app"

@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 
 from bench.measure import Report, Target, quantile
-from tests.support.installed import build_wheel
-from tests.support.serving_process import ServingProcess
+from tests.support.processes.installed import build_wheel
+from tests.support.processes.serving_process import ServingProcess
 
 ID = "M18"
 _COUNT = 5

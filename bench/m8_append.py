@@ -19,7 +19,7 @@ from outlast.store.postgres.opening import open_postgres
 from outlast.store.repositories import sessions
 from outlast.store.sqlite import opening
 from outlast.store.unit import Unit
-from tests.support.postgres import running_postgres
+from tests.support.stores.postgres import running_postgres
 
 ID = "M8"
 _BATCH = 500

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import psutil
 
-from tests.support.serving_process import ServingProcess
+from tests.support.processes.serving_process import ServingProcess
 
 
 @dataclass(frozen=True)

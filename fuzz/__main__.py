@@ -14,7 +14,7 @@ from typing import Any, cast
 import httpx2
 
 from fuzz.states import fill
-from tests.support.serving_process import ServingProcess
+from tests.support.processes.serving_process import ServingProcess
 
 _EXAMPLES, _FEW = 40, 1_000
 CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pydantic_ai import Agent
 
 from outlast import Outlast, Settings
-from tests.support.obedient import obedient, survey_tool
+from tests.support.apps.obedient import obedient, survey_tool
 
 
 async def for_ever() -> None:

@@ -26,9 +26,9 @@ import structlog
 
 from fuzz import hostile_tools, nasty
 from outlast.values import clean
-from tests.support.postgres import running_postgres
-from tests.support.runtime import Runtime
-from tests.support.server import Served, serving
+from tests.support.network.server import Served, serving
+from tests.support.stores.postgres import running_postgres
+from tests.support.turns.runtime import Runtime
 
 _AT_ONCE = 8
 _WAIT = 60

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx2
 
-from tests.support.serving_process import ServingProcess
+from tests.support.processes.serving_process import ServingProcess
 
 ROOT = Path(__file__).parents[1]
 _AIM = 5.0

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.postgres import PostgresServer, postgres_version, running_postgres
+from tests.support.stores.postgres import PostgresServer, postgres_version, running_postgres
+from tests.support.turns.runtime import Runtime
 
 THREAD_GRACE_SECONDS = 2.0
 
@@ -57,6 +58,20 @@ def database_url(request: pytest.FixtureRequest) -> str:
     """A new database without anything in it; a test that asks for it runs once on each kind."""
     fixture = {"sqlite": "sqlite_url", "postgresql": "ready_postgres_url"}[request.param]
     return request.getfixturevalue(fixture)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Runtime:
+    """Opens runtimes on a database of this test's own, once on each engine; opening it again is a restart."""
+    if request.param == "sqlite":
+        return Runtime(tmp_path / "outlast.db")
+    return Runtime(request.getfixturevalue("ready_postgres_url"), files=str(tmp_path / "files"))
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Runtime:
+    """For what is only true of one process with its file: its clock can be set, and a child can be killed on it."""
+    return Runtime(tmp_path / "outlast.db")
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from bench.peers.contender import GRAPHS, Call, Contender, graph_turn
 from bench.peers.environment import binaries
 from bench.peers.langgraph import GRAPH
 from bench.peers.server import free_port, running
-from tests.support.postgres import installed_postgres
+from tests.support.stores.postgres import installed_postgres
 
 PACKAGES = ("aegra==0.2.0", "aegra-api==0.6.0", "sqlalchemy[asyncio]", "psycopg[binary]")
 _NAME = "aegra"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chaos.cluster.run import Load, Run
 from chaos.run import RESULTS
-from tests.support.postgres import installed_postgres
+from tests.support.stores.postgres import installed_postgres
 
 
 def main() -> int:

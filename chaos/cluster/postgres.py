@@ -9,7 +9,7 @@ from typing import Any
 
 import asyncpg
 
-from tests.support.postgres import Installation
+from tests.support.stores.postgres import Installation
 
 _NAME = "chaos"
 _TABLES = ("sessions", "inputs", "turns", "tasks", "messages", "events")

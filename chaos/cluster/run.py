@@ -27,7 +27,7 @@ from chaos.cluster.judge import ALL_KINDS
 from chaos.cluster.postgres import ClusterDatabase
 from chaos.cluster.reading import Readers
 from chaos.cluster.supervisor import Member, Supervisor, now_us, prepare
-from tests.support.postgres import Installation, postgres_version
+from tests.support.stores.postgres import Installation, postgres_version
 
 _WORKERS = 3
 _APIS = 2

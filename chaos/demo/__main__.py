@@ -13,7 +13,7 @@ from rich.console import Console
 
 from chaos.demo.play import Play
 from outlast.cli.demo.narration import narrating
-from tests.support.postgres import installed_postgres
+from tests.support.stores.postgres import installed_postgres
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

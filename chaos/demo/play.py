@@ -16,7 +16,7 @@ from chaos.demo.reader import Reader, Transcript
 from chaos.fleet import Fleet, Member
 from outlast.cli.demo.narration import Narrator
 from outlast.client import Client
-from tests.support.postgres import Installation, postgres_version
+from tests.support.stores.postgres import Installation, postgres_version
 
 APP = "chaos.demo.app:app"
 NAME = "demo"

@@ -27,7 +27,7 @@ from chaos.deploy.judge import ALL_KINDS
 from chaos.deploy.version import REVISION, next_release
 from chaos.fleet import ROOT, Fleet, Member, NotReady
 from outlast.client import Client
-from tests.support.postgres import Installation, postgres_version
+from tests.support.stores.postgres import Installation, postgres_version
 
 APP = "chaos.deploy.app:app"
 _PATIENCE = 120.0

@@ -2,8 +2,8 @@
 
 from chaos.mutants.mutant import Chaos, Edit, Mutant, Test
 
-_RACES = "tests/fundamentals/test_parking_races.py"
-_CRASHES = "tests/integration/test_parked_crashes.py"
+_RACES = "tests/races/test_parking_races.py"
+_CRASHES = "tests/races/test_parked_crashes.py"
 
 TOLD_ONCE = (
     Mutant(
@@ -85,7 +85,7 @@ TOLD_ONCE = (
                 "",
             ),
         ),
-        Test("tests/integration/test_resumed_calls.py::test_a_call_parked_right_before_a_crash_is_told_as_ended"),
+        Test("tests/races/test_resumed_calls.py::test_a_call_parked_right_before_a_crash_is_told_as_ended"),
     ),
 )
 
@@ -124,7 +124,7 @@ OWNED = (
                 "not task.is_run_by(owned.attempt):",
             ),
         ),
-        Test("tests/fundamentals/test_cancel.py::test_cancel_reaches_an_async_tool"),
+        Test("tests/behaviour/test_cancel.py::test_cancel_reaches_an_async_tool"),
     ),
     Mutant(
         "P6",
@@ -148,6 +148,6 @@ OWNED = (
                 "            if False:\n",
             ),
         ),
-        Test("tests/fundamentals/test_parked_calls.py::test_at_the_cap_a_call_is_waited_for_and_says_so"),
+        Test("tests/behaviour/test_parked_calls.py::test_at_the_cap_a_call_is_waited_for_and_says_so"),
     ),
 )

@@ -128,7 +128,7 @@ FINISHED_MEANS_NEVER_REDONE = (
                 "        if",
             ),
         ),
-        Test("tests/integration/test_resumed_calls.py::test_a_call_that_ended_is_not_run_again_beside_one_in_flight"),
+        Test("tests/races/test_resumed_calls.py::test_a_call_that_ended_is_not_run_again_beside_one_in_flight"),
     ),
     Mutant(
         "P2",
@@ -140,7 +140,7 @@ FINISHED_MEANS_NEVER_REDONE = (
                 "is_replay = committed is not None",
             ),
         ),
-        Test("tests/integration/test_resumed_calls.py::test_a_response_with_open_calls_is_stored_once"),
+        Test("tests/races/test_resumed_calls.py::test_a_response_with_open_calls_is_stored_once"),
     ),
 )
 
@@ -207,14 +207,14 @@ NO_READER_HANGS_AND_NONE_MISSES = (
                 "",
             ),
         ),
-        Test("tests/integration/test_promises.py::test_a_reader_in_the_middle_of_a_folded_text_gets_just_the_rest"),
+        Test("tests/races/test_promises.py::test_a_reader_in_the_middle_of_a_folded_text_gets_just_the_rest"),
     ),
     Mutant(
         "P4",
         "a text is folded across what happened while the model spoke",
         (Edit("src/outlast/events/fold.py", "(is_full or _start(event) != _number(group[-1]) + 1)", "is_full"),),
         Test(
-            "tests/integration/test_promises.py"
+            "tests/races/test_promises.py"
             "::test_a_reader_that_stopped_between_two_deltas_of_a_folded_text_misses_nothing"
         ),
     ),
@@ -228,13 +228,13 @@ NO_READER_HANGS_AND_NONE_MISSES = (
                 '        data["dropped"] = []\n',
             ),
         ),
-        Test("tests/fundamentals/test_restart.py::test_half_an_answer_is_dropped_and_said_so"),
+        Test("tests/races/test_restart.py::test_half_an_answer_is_dropped_and_said_so"),
     ),
     Mutant(
         "P4",
         "a word that arrived as the turn was stopped stands in history and is told to nobody",
         (Edit("src/outlast/runs/turns/open_calls.py", "streaming.told_of(partial.parts)", "partial.parts"),),
-        Test("tests/integration/test_stop_races.py::test_log_and_history_agree_when_stop_meets_a_word_on_its_way"),
+        Test("tests/races/test_stop_races.py::test_log_and_history_agree_when_stop_meets_a_word_on_its_way"),
     ),
 )
 
@@ -250,7 +250,7 @@ ONE_RUNNER = (
             ),
         ),
         Test(
-            "tests/fundamentals/test_parking_races.py"
+            "tests/races/test_parking_races.py"
             "::test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it[sqlite]"
         ),
     ),
@@ -264,7 +264,7 @@ ONE_RUNNER = (
                 "            hold = hold or turns.Hold(None)\n            if not is_there:\n",
             ),
         ),
-        Test("tests/integration/test_promises.py::test_a_superseded_attempt_writes_nothing_more"),
+        Test("tests/races/test_promises.py::test_a_superseded_attempt_writes_nothing_more"),
     ),
     Mutant(
         "P5",
@@ -282,7 +282,7 @@ ONE_RUNNER = (
         "P5",
         "a second process may run the work of the same file",
         (Edit("src/outlast/engines/embedded.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB"),),
-        Test("tests/integration/test_promises.py::test_a_second_process_on_the_same_file_is_refused"),
+        Test("tests/races/test_promises.py::test_a_second_process_on_the_same_file_is_refused"),
     ),
 )
 
@@ -291,7 +291,7 @@ STOPPING_STOPS = (
         "P6",
         "what pydantic-ai forgets of a cancelled run goes on",
         (Edit("src/outlast/runs/turns/loop.py", "            await self.hook.end_tasks()\n", ""),),
-        Test("tests/integration/test_stop_races.py::test_nothing_goes_on_of_a_turn_that_is_cut_off_in_whatever_moment"),
+        Test("tests/races/test_stop_races.py::test_nothing_goes_on_of_a_turn_that_is_cut_off_in_whatever_moment"),
     ),
     Mutant(
         "P6",
@@ -303,13 +303,13 @@ STOPPING_STOPS = (
                 "            elif False:\n",
             ),
         ),
-        Test("tests/fundamentals/test_stop.py::test_stop_before_the_first_word"),
+        Test("tests/behaviour/test_stop.py::test_stop_before_the_first_word"),
     ),
     Mutant(
         "P6",
         "a stop leaves the session open for what waits",
         (Edit("src/outlast/transitions/turn.py", '\n    hold(unit, session, "stopped")\n', "\n"),),
-        Test("tests/fundamentals/test_stop.py::test_stop_holds_what_waits_until_the_owner_resumes"),
+        Test("tests/behaviour/test_stop.py::test_stop_holds_what_waits_until_the_owner_resumes"),
     ),
     Mutant(
         "P6",
@@ -321,7 +321,7 @@ STOPPING_STOPS = (
                 "                pass\n",
             ),
         ),
-        Test("tests/fundamentals/test_stopped_calls.py::test_a_call_that_failed_before_the_stop_is_told_as_failed"),
+        Test("tests/races/test_stopped_calls.py::test_a_call_that_failed_before_the_stop_is_told_as_failed"),
     ),
     Mutant(
         "P6",
@@ -333,7 +333,7 @@ STOPPING_STOPS = (
                 "            pass\n        return attempt\n",
             ),
         ),
-        Test("tests/integration/test_stop_races.py::test_a_stop_right_after_the_claim_is_noticed_at_once"),
+        Test("tests/races/test_stop_races.py::test_a_stop_right_after_the_claim_is_noticed_at_once"),
     ),
     Mutant(
         "P6",
@@ -345,7 +345,7 @@ STOPPING_STOPS = (
                 "self._worker.begin(each)",
             ),
         ),
-        Test("tests/integration/test_sequels.py::test_a_stop_that_comes_before_the_claim_is_known_here_stops_the_turn"),
+        Test("tests/races/test_sequels.py::test_a_stop_that_comes_before_the_claim_is_known_here_stops_the_turn"),
     ),
     Mutant(
         "P6",
@@ -357,7 +357,7 @@ STOPPING_STOPS = (
                 "",
             ),
         ),
-        Test("tests/integration/test_sequels.py::test_an_interrupting_message_is_not_for_the_turn_that_it_stops"),
+        Test("tests/races/test_sequels.py::test_an_interrupting_message_is_not_for_the_turn_that_it_stops"),
     ),
 )
 
@@ -378,7 +378,7 @@ NOT_YOURS_IS_NOT_THERE = (
                 '        sessions.c.id == sa.bindparam("id"),\n',
             ),
         ),
-        Test("tests/fundamentals/test_turns.py::test_another_owners_ids_are_unknown_ids"),
+        Test("tests/behaviour/test_turns.py::test_another_owners_ids_are_unknown_ids"),
     ),
 )
 
@@ -387,7 +387,7 @@ NOBODY_IS_HARMED = (
         "P8",
         "a reader that falls behind is not told",
         (Edit("src/outlast/events/stream.py", "page.last - self.position > self._max_lag", "False"),),
-        Test("tests/integration/test_promises.py::test_a_reader_that_falls_behind_is_told_and_holds_up_nobody"),
+        Test("tests/races/test_promises.py::test_a_reader_that_falls_behind_is_told_and_holds_up_nobody"),
     ),
     Mutant(
         "P8",

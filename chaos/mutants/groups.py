@@ -4,8 +4,8 @@ from chaos.mutants.mutant import Edit, Mutant, Test
 
 _GROUPS = "tests/contracts/test_task_groups.py"
 _TOGETHER = "tests/contracts/test_group_commit.py"
-_RACES = "tests/fundamentals/test_accepted_task_races.py"
-_ACCEPTED = "tests/fundamentals/test_accepted_tasks.py"
+_RACES = "tests/races/test_accepted_task_races.py"
+_ACCEPTED = "tests/behaviour/test_accepted_tasks.py"
 
 GROUPED = (
     Mutant(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.runtime import Runtime
+from tests.support.turns.runtime import Runtime
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from pydantic_ai import Tool
 from outlast.api import pacing, strangers
 from outlast.api.admission import OneByOne
 from outlast.testing import call
-from tests.support.background import ThreadGate
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import Served, frames, serving
+from tests.support.network.server import Served, frames, serving
+from tests.support.turns.background import ThreadGate
+from tests.support.turns.runtime import Runtime, scripted
 
 JSON = "Content-Type: application/json\r\n"
 MEGABYTE = 1024 * 1024

@@ -20,9 +20,9 @@ from jwt.algorithms import RSAAlgorithm
 from outlast.api import Principal, create_app
 from outlast.store.repositories import keys
 from outlast.testing import call
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import Served, serving
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import Served, serving
+from tests.support.turns.runtime import Runtime, scripted
 
 AUDIENCE = "outlast"
 

@@ -9,9 +9,9 @@ from urllib.parse import quote
 import pytest
 
 from outlast.testing import gate, text
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import Served, serving
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import Served, serving
+from tests.support.turns.runtime import Runtime, scripted
 
 REGENERATE = {"trigger": "regenerate-message"}
 BLANK = ("", "undefined", "null")

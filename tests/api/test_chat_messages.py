@@ -5,9 +5,9 @@ from typing import Any
 import httpx2
 
 from outlast.testing import gate, text
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import serving
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime, scripted
 
 
 async def shown(client: httpx2.AsyncClient, chat: str, **params: Any) -> list[tuple[str, str]]:

@@ -11,10 +11,10 @@ import outlast
 from outlast import Attachment, Client, Context, hints
 from outlast.errors import Conflict, InvalidInput, NotFound, ServerFault, SessionBusy, Unauthenticated, Unreachable
 from outlast.testing import call, gate, text
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import client_of, serving
-from tests.support.wire import HELLO, running
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import client_of, serving
+from tests.support.network.wire import HELLO, running
+from tests.support.turns.runtime import Runtime, scripted
 
 
 async def test_a_question_is_asked_and_answered(runtime: Runtime) -> None:

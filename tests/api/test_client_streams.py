@@ -16,10 +16,10 @@ from outlast.client.streams import EventStream, Fed
 from outlast.errors import NotFound, StoreUnavailable, Unreachable
 from outlast.events.news import News
 from outlast.testing import call, gate, text
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, events_of, scripted
-from tests.support.server import client_of, serving
-from tests.support.wire import BUSY, running
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import client_of, serving
+from tests.support.network.wire import BUSY, running
+from tests.support.turns.runtime import Runtime, events_of, scripted
 
 STORY = "Once upon a time there was a wire that broke again and again. " * 20
 

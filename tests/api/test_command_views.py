@@ -18,8 +18,8 @@ from outlast.errors import InvalidInput
 from outlast.testing import call
 from outlast.transitions import task_moves, wake
 from outlast.wire.task import TaskAnswer
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import serving
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime, scripted
 
 
 class Command:

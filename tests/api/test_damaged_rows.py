@@ -14,8 +14,8 @@ from outlast import hints
 from outlast.store import tables
 from outlast.store.unit import Unit
 from outlast.testing import call
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import Served, serving
+from tests.support.network.server import Served, serving
+from tests.support.turns.runtime import Runtime, scripted
 
 BROKEN = ("", '{"half":', "[" * 300 + "]" * 300, "9" * 5_000)
 OF_ANOTHER_SHAPE = ("5", "null", '"x"', "[1]", '{"a":[1]}')

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.support.runtime import Runtime
-from tests.support.server import Frame, frames, serving
+from tests.support.network.server import Frame, frames, serving
+from tests.support.turns.runtime import Runtime
 
 EVENTS = {"Accept": "text/event-stream"}
 

@@ -9,8 +9,8 @@ import pytest
 from fastapi import FastAPI
 
 from outlast.api.app import create_app
-from tests.support.runtime import Runtime
-from tests.support.server import serving
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime
 
 PROGRAM = """
 import asyncio

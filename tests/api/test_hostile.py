@@ -20,9 +20,9 @@ from outlast.store.files.file_store import FileStore
 from outlast.store.tables import messages
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, gate, text
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import frames, serving
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import frames, serving
+from tests.support.turns.runtime import Runtime, scripted
 
 JSON = {"Content-Type": "application/json"}
 

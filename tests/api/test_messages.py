@@ -5,9 +5,9 @@ from typing import Any
 import httpx2
 
 from outlast.testing import gate, text
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import Frame, frames, serving
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import Frame, frames, serving
+from tests.support.turns.runtime import Runtime, scripted
 
 EVENTS = {"Accept": "text/event-stream"}
 

@@ -16,9 +16,9 @@ from pydantic_ai.usage import RequestUsage
 
 from outlast import Client
 from outlast.testing import call, reply
-from tests.support.prices import PricedModel
-from tests.support.runtime import Runtime
-from tests.support.server import Served, serving
+from tests.support.models.prices import PricedModel
+from tests.support.network.server import Served, serving
+from tests.support.turns.runtime import Runtime
 
 DOLLARS = 54_321.987654
 LIMIT = 9_876_543_210_123

@@ -28,10 +28,10 @@ from outlast.observe.plain import plain
 from outlast.observe.stalls import watching_for_stalls
 from outlast.testing import call
 from outlast.values.secrets import Secrets
-from tests.support.checkpoint import Checkpoint
-from tests.support.obedient import obedient, survey_tool
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import serving
+from tests.support.apps.obedient import obedient, survey_tool
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime, scripted
 
 RULES = Path(__file__).parents[2] / "deploy" / "alerts.yml"
 

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from jwt.utils import base64url_encode
 
 from tests.api.test_auth import Issuer, an_issuer, bearing
-from tests.support.runtime import Runtime
-from tests.support.server import serving
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime
 
 HUGE = 10**400
 ODD: list[Any] = ["1", "soon", "", True, [], {}, [1], {"a": 1}, -1, 1e308, HUGE, math.nan, math.inf, "\x00", "\ud800"]

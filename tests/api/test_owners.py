@@ -9,10 +9,10 @@ import httpx2
 import pytest
 
 from outlast import ids
-from tests.support.checkpoint import Checkpoint
-from tests.support.obedient import obedient, survey_tool
-from tests.support.runtime import Runtime
-from tests.support.server import Served, serving
+from tests.support.apps.obedient import obedient, survey_tool
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import Served, serving
+from tests.support.turns.runtime import Runtime
 
 OPEN = {"healthz", "readyz", "login"}
 """What anybody may ask: whether the server lives, and to be let in with a token."""

@@ -8,8 +8,8 @@ import pytest
 from outlast.cli.verbs import doctor
 from outlast.client import Client
 from outlast.errors import StoreUnavailable
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import client_of, serving
+from tests.support.network.server import client_of, serving
+from tests.support.turns.runtime import Runtime, scripted
 
 
 async def _what_is_wrong(client: Client) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from outlast.api.reference import HEADERS, reference_page
-from tests.support.runtime import Runtime
-from tests.support.server import serving
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime
 
 HOSTILE = "<script>alert(1)</script>'\"&`<b>`"
 

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from outlast import Client
 from outlast.cli.main import app
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import client_of, serving
+from tests.support.network.server import client_of, serving
+from tests.support.turns.runtime import Runtime, scripted
 
 
 async def previews(client: Client) -> list[str | None]:

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from tests.support.runtime import Runtime
-from tests.support.server import serving
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime
 
 
 async def test_a_session_is_made_and_found_again(runtime: Runtime) -> None:

@@ -14,9 +14,9 @@ from outlast import Client, hints, ids
 from outlast.cli.main import app
 from outlast.runtime import LOCAL_OWNER
 from outlast.testing import ScriptedModel, call, texts_seen
-from tests.support.crash import World, crash, session_of
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import serving
+from tests.support.crashes.crash import World, crash, session_of
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime, scripted
 
 
 @pytest.mark.timeout(120)

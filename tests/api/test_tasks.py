@@ -7,9 +7,9 @@ import httpx2
 import outlast
 from outlast import hints
 from outlast.testing import call
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import Frame, Served, frames, serving
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import Frame, Served, frames, serving
+from tests.support.turns.runtime import Runtime, scripted
 
 
 class Survey:

@@ -22,8 +22,8 @@ from outlast.cli.whole_output import with_output
 from outlast.client.session import Session as RemoteSession
 from outlast.errors import NotFound
 from outlast.testing import ScriptedModel, call, text
-from tests.support.runtime import Runtime, events_of
-from tests.support.server import client_of, serving
+from tests.support.network.server import client_of, serving
+from tests.support.turns.runtime import Runtime, events_of
 
 
 class Report(BaseModel):

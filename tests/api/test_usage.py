@@ -3,8 +3,8 @@
 from pydantic_ai.usage import RequestUsage
 
 from outlast.testing import reply
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import serving
+from tests.support.network.server import serving
+from tests.support.turns.runtime import Runtime, scripted
 
 
 async def test_an_owner_sees_tokens_and_an_admin_sees_money(runtime: Runtime) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from outlast.store.database import Database
-from tests.support.store import opened
+from tests.support.stores.store import opened
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import many_tasks, task_moves, turn
-from tests.support.store import new_session, under
+from tests.support.stores.store import new_session, under
 
 MOST = 2
 LIMITS = Limits(max_claims=MOST)

@@ -16,7 +16,7 @@ from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.turns import Origin, TurnRow, TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import daily_limit, inbox, turn
-from tests.support.store import OWNER, Outbox, count_events, new_session, under
+from tests.support.stores.store import OWNER, Outbox, count_events, new_session, under
 
 T = TypeVar("T")
 LIMITS = Limits(max_running_per_owner=1, daily_cost=100, company=timedelta(seconds=2))

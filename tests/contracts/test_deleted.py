@@ -13,7 +13,7 @@ from outlast.store.tables import events as event_rows
 from outlast.store.tables import sessions as session_rows
 from outlast.store.unit import Unit
 from outlast.transitions import deletion, inbox, task_moves, turn
-from tests.support.store import OWNER, append, new_session, note
+from tests.support.stores.store import OWNER, append, new_session, note
 
 ME, OTHER = WorkerId("wrk_1"), WorkerId("wrk_2")
 

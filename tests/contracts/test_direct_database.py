@@ -8,8 +8,8 @@ from outlast.errors import InvalidInput
 from outlast.store import urls
 from outlast.store.postgres import opening
 from outlast.store.postgres.opening import open_postgres
-from tests.support.postgres import PostgresServer
-from tests.support.store import append, new_session, note, stored_notes
+from tests.support.stores.postgres import PostgresServer
+from tests.support.stores.store import append, new_session, note, stored_notes
 
 
 async def test_a_direct_url_to_the_same_database_is_taken(postgres_url: str) -> None:

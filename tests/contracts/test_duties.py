@@ -24,8 +24,8 @@ from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import deletion, task_moves, turn
-from tests.support.runtime import Runtime
-from tests.support.store import OWNER, new_session
+from tests.support.stores.store import OWNER, new_session
+from tests.support.turns.runtime import Runtime
 
 ME = WorkerId("wrk_me")
 OFTEN = timedelta(milliseconds=5)

@@ -17,7 +17,7 @@ from outlast.store.database import Database
 from outlast.store.repositories import events
 from outlast.store.tables import events as rows
 from outlast.store.unit import Unit
-from tests.support.store import append, new_session, note, stored_events
+from tests.support.stores.store import append, new_session, note, stored_events
 
 STORED = sorted((each for each in EventType if each not in CONTROL), key=lambda each: each == "session.deleted")
 """With the one after which there is nothing at the end."""

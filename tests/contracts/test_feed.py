@@ -21,7 +21,7 @@ from outlast.store.outbox import Committed, SilentOutbox
 from outlast.store.repositories import deleted, events
 from outlast.store.unit import Unit
 from outlast.transitions import deletion
-from tests.support.store import OWNER, append, new_session, note
+from tests.support.stores.store import OWNER, append, new_session, note
 
 TURN = TurnId("trn_1")
 DELTA = Draft(EventType.PART_DELTA, {"part": "1.1.0", "offset": 0, "text": "a"}, TURN)

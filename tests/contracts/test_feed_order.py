@@ -12,7 +12,7 @@ from outlast.ids import OwnerId, SessionId
 from outlast.store.database import Database
 from outlast.store.repositories import spending
 from outlast.store.unit import Unit
-from tests.support.store import OWNER, append, new_session, note, opened
+from tests.support.stores.store import OWNER, append, new_session, note, opened
 
 _WAITING = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
 _WAITING_FOR_ROW = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted")

@@ -15,8 +15,8 @@ from outlast.ids import SessionId, TurnId
 from outlast.store.database import Database
 from outlast.store.outbox import Committed, SilentOutbox
 from outlast.store.repositories import events
-from tests.support.commits import let_run
-from tests.support.store import append, new_session, note
+from tests.support.moments.commits import let_run
+from tests.support.stores.store import append, new_session, note
 
 TURN = TurnId("trn_1")
 

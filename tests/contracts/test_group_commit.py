@@ -13,8 +13,8 @@ from outlast.store import group_commit
 from outlast.store.database import Database
 from outlast.store.group_commit import GroupCommit, LeftOut
 from outlast.store.unit import Unit
-from tests.support.commits import HeldCommits, let_run
-from tests.support.store import new_session, note, opened, stored_events
+from tests.support.moments.commits import HeldCommits, let_run
+from tests.support.stores.store import new_session, note, opened, stored_events
 
 NAME = "note"
 

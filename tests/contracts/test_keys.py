@@ -15,7 +15,7 @@ from outlast.limits import Limits
 from outlast.store.database import CommitWatcher, Database
 from outlast.store.repositories.keys import Key
 from outlast.store.tables import keys as key_rows
-from tests.support.store import OWNER
+from tests.support.stores.store import OWNER
 
 
 class ShiftedClock:

@@ -13,7 +13,7 @@ from outlast.store.repositories.turns import Origin
 from outlast.store.sql.batch import Batch
 from outlast.store.sql.statement import Write
 from outlast.store.unit import Unit
-from tests.support.store import OWNER, append, new_session, note, stored_notes
+from tests.support.stores.store import OWNER, append, new_session, note, stored_notes
 
 USAGE = {"input_tokens": 3, "output_tokens": 2, "cache_read_tokens": 0, "cache_write_tokens": 0, "cost_microdollars": 5}
 

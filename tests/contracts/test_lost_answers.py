@@ -6,8 +6,8 @@ from outlast.store.database import Database
 from outlast.store.repositories import outputs
 from outlast.store.repositories.outputs import Chunk
 from outlast.store.unit import Unit
-from tests.support.cut_connection import wire_to
-from tests.support.store import Outbox, append, new_session, note, opened, stored_notes
+from tests.support.network.cut_connection import wire_to
+from tests.support.stores.store import Outbox, append, new_session, note, opened, stored_notes
 
 
 async def test_a_commit_whose_answer_is_lost_is_acknowledged_once(postgres_url: str) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from outlast.store import migrations, schema
 from outlast.store.tables import sessions, turns
-from tests.support.store import opened
+from tests.support.stores.store import opened
 
 # The first to wait gives way; the second must have begun to wait by then.
 GIVES_WAY = "2s"

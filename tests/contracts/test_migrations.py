@@ -21,7 +21,7 @@ from outlast.store.postgres import jobs
 from outlast.store.postgres.opening import open_postgres
 from outlast.store.sqlite import opening
 from outlast.store.tables import metadata
-from tests.support.store import append, new_session, note, opened, stored_notes
+from tests.support.stores.store import append, new_session, note, opened, stored_notes
 
 SCRIPTS = Path(migrations.__file__).parent
 

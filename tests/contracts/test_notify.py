@@ -19,8 +19,8 @@ from outlast.store import urls
 from outlast.store.outbox import Work
 from outlast.store.postgres.connection import connect
 from outlast.store.unit import Unit
-from tests.support.checkpoint import Checkpoint
-from tests.support.store import new_session, note, opened
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.stores.store import new_session, note, opened
 
 Pair = tuple[PostgresSignals, PostgresSignals]
 

@@ -10,7 +10,7 @@ from outlast.events.event import Event
 from outlast.ids import SessionId
 from outlast.store.database import Database
 from outlast.store.unit import Unit
-from tests.support.store import OWNER, Outbox, append, new_session, note, stored_events
+from tests.support.stores.store import OWNER, Outbox, append, new_session, note, stored_events
 
 
 async def test_numbers_rise_without_gap_under_concurrent_appends(database: Database) -> None:

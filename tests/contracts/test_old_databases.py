@@ -22,10 +22,10 @@ from pydantic_ai.messages import ModelMessage
 from outlast import Outlast, OutlastError, Session, Settings
 from outlast.testing import ScriptedModel, texts_seen
 from tests.data.old.dump import run_sql
-from tests.support.histories import check_history
-from tests.support.postgres import PostgresServer
-from tests.support.runtime import FAST
-from tests.support.summary import Report, all_events, all_sessions, feed_lines, feed_of, summary_of
+from tests.support.logs.histories import check_history
+from tests.support.logs.summary import Report, all_events, all_sessions, feed_lines, feed_of, summary_of
+from tests.support.stores.postgres import PostgresServer
+from tests.support.turns.runtime import FAST
 
 OLD = Path(__file__).parents[1] / "data" / "old"
 KEY = "b2xkIGRhdGFiYXNlcyBhcmUgcmVhZCBmb3IgZXZlciE="

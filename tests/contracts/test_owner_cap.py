@@ -20,7 +20,7 @@ from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import inbox, turn
 from outlast.transitions.turn import Claim
-from tests.support.store import OWNER, new_session, opened, under
+from tests.support.stores.store import OWNER, new_session, opened, under
 
 T = TypeVar("T")
 ONE = Limits(max_running_per_owner=1)

@@ -19,7 +19,7 @@ from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import inbox, task_moves, turn, verdicts
-from tests.support.store import OWNER, new_session
+from tests.support.stores.store import OWNER, new_session
 
 LIMITS = Limits()
 

@@ -14,7 +14,7 @@ from outlast.store.repositories import creations, sessions
 from outlast.store.repositories.sessions import Wanted
 from outlast.store.unit import Unit
 from outlast.transitions import inbox
-from tests.support.store import OWNER
+from tests.support.stores.store import OWNER
 
 
 async def made(database: Database, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> SessionId:

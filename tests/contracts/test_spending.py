@@ -12,7 +12,7 @@ from outlast.store.database import Database
 from outlast.store.repositories import spending
 from outlast.store.repositories.spending import Spent
 from outlast.store.unit import Unit
-from tests.support.store import OWNER
+from tests.support.stores.store import OWNER
 
 BIG = 9_000_000_000
 """More than 32 bits hold."""

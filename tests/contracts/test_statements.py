@@ -11,7 +11,7 @@ from outlast.store.repositories import sessions, turns
 from outlast.store.sql.statement import Row, Statement
 from outlast.store.tables import sessions as table
 from outlast.store.unit import Unit
-from tests.support.store import OWNER, new_session, opened
+from tests.support.stores.store import OWNER, new_session, opened
 
 _ALL = sa.select(table).where(table.c.owner_id == sa.bindparam("owner"), table.c.last_event >= 0)
 

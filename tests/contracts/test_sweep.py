@@ -16,7 +16,7 @@ from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.repositories.workers import Left
 from outlast.store.unit import Unit
 from outlast.transitions import turn
-from tests.support.store import new_session, opened
+from tests.support.stores.store import new_session, opened
 
 DEAD = WorkerId("wrk_dead")
 ME = WorkerId("wrk_me")

@@ -16,7 +16,7 @@ from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions import many_tasks
 from outlast.transitions.many_tasks import Claimed, Ending
-from tests.support.store import new_session, stored_events
+from tests.support.stores.store import new_session, stored_events
 
 ME = WorkerId("wrk_me")
 

@@ -14,7 +14,7 @@ from outlast.store.database import Database, Moment
 from outlast.store.outbox import Committed, Work
 from outlast.store.repositories import turns
 from outlast.store.unit import Unit
-from tests.support.store import Outbox, append, count_events, new_session, note, opened, started, stored_notes
+from tests.support.stores.store import Outbox, append, count_events, new_session, note, opened, started, stored_notes
 
 
 class Refused(Exception):

@@ -16,7 +16,7 @@ from outlast.store.postgres.database import PostgresDatabase
 from outlast.store.postgres.opening import open_postgres
 from outlast.store.sqlite import opening
 from outlast.store.unit import Unit
-from tests.support.store import HeldWriter, append, new_session, note, opened, started, stored_notes
+from tests.support.stores.store import HeldWriter, append, new_session, note, opened, started, stored_notes
 
 
 async def test_those_who_share_a_commit_fail_apart(sqlite_url: str) -> None:

@@ -148,13 +148,13 @@ def test_the_fast_check_is_part_of_the_check() -> None:
     assert begins_with(types, whole[3])
     assert begins_with(tests, whole[4])
     assert types[1:] == ["src"]
-    assert {"tests/unit", "tests/fundamentals"} < set(tests)
+    assert {"tests/unit", "tests/fundamentals", "tests/behaviour"} < set(tests)
 
 
 def test_what_the_fast_check_leaves_out_is_there_to_be_left_out() -> None:
     """A name that no test has would leave out nothing, and nobody would notice."""
     (chosen,) = [each[each.index("-k") + 1] for each in dry_run("check-fast") if "-k" in each]
     left_out = chosen.removeprefix("not (").removesuffix(")")
-    folders = [ROOT / "tests" / each for each in ("unit", "fundamentals")]
+    folders = [ROOT / "tests" / each for each in ("unit", "fundamentals", "behaviour")]
     texts = [f"{path.name}\n{path.read_text(encoding='utf-8')}" for each in folders for path in each.glob("*.py")]
     assert [each for each in left_out.split(" or ") if not any(each in text for text in texts)] == []

@@ -61,7 +61,7 @@ def test_examples_say_what_is_printed(page: Path, tmp_path: Path) -> None:
     files = [tmp_path / example.name(number) for number, example in enumerate(found, 1)]
     for file, example in zip(files, found, strict=True):
         file.write_text(example.code, encoding="utf-8")
-    command = [sys.executable, "-W", "error", "-m", "tests.support.run_examples", *files]
+    command = [sys.executable, "-W", "error", "-m", "tests.support.processes.run_examples", *files]
     subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONUTF8": "1"}, check=True)
     for file, example in zip(files, found, strict=True):
         assert file.with_suffix(".code").read_text() == "0", file.with_suffix(".err").read_text()

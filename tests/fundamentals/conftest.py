@@ -1,27 +1,25 @@
-"""Fixtures of the manual."""
+"""What every chapter begins with: `async with start(agent) as outlast`."""
 
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic_ai import Agent
 
-from tests.support.runtime import Runtime
+from outlast import Outlast, Settings
 
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every chapter is true of both engines."""
-    if "runtime" in metafunc.fixturenames:
-        metafunc.parametrize("runtime", ["sqlite", "postgresql"], indirect=True)
+Start = Callable[..., Outlast[Any, Any]]
 
 
 @pytest.fixture
-def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Runtime:
-    """Opens runtimes on a database of this test's own; opening it again is a restart."""
-    if request.param == "sqlite":
-        return Runtime(tmp_path / "outlast.db")
-    return Runtime(request.getfixturevalue("ready_postgres_url"), files=str(tmp_path / "files"))
+def start(database_url: str, tmp_path: Path) -> Start:
+    """The runtime on a database of this test's own, SQLite and PostgreSQL. To start again is a restart."""
 
+    def begin(agent: Agent[Any, Any], *, deps: Any = None, **settings: Any) -> Outlast[Any, Any]:
+        quick: dict[str, Any] = {"stop_grace": timedelta(milliseconds=40), "drain": timedelta(milliseconds=50)}
+        given: dict[str, Any] = {"files": str(tmp_path / "files"), **quick, **settings}
+        return Outlast(agent, database=database_url, deps=deps, settings=Settings(**given))
 
-@pytest.fixture
-def embedded(tmp_path: Path) -> Runtime:
-    """For what is only true of one process with its file: its clock can be set, and a child can be killed on it."""
-    return Runtime(tmp_path / "outlast.db")
+    return begin

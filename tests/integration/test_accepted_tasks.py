@@ -9,9 +9,9 @@ import pytest
 from outlast import ids
 from outlast.calls.intake import TaskIntake
 from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
-from tests.support import shared_app
-from tests.support.runtime import events_of
-from tests.support.worker_process import until, workers_of
+from tests.support.apps import shared_app
+from tests.support.processes.worker_process import until, workers_of
+from tests.support.turns.runtime import events_of
 
 pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
 COUNT = 400

@@ -12,9 +12,9 @@ import pytest
 
 from outlast.protocols.ai_sdk.encoder import DONE, encode, frame
 from outlast.protocols.ai_sdk.messages import MessageFold
-from tests.support.ai_sdk_process import Server, serving
-from tests.support.node import FOLDER, node
-from tests.support.turn_events import QUEUED, RESPONSE, TASK, TURN, USAGE, Said, answered, asked, events, text
+from tests.support.logs.turn_events import QUEUED, RESPONSE, TASK, TURN, USAGE, Said, answered, asked, events, text
+from tests.support.processes.ai_sdk_process import Server, serving
+from tests.support.screens.node import FOLDER, node
 
 VERSIONS = ("5", "6", "7")
 PATIENCE = 50.0

@@ -19,12 +19,12 @@ from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, tool_returns
 from outlast.testing.step import Step
 from outlast.transitions import inbox, task_moves
-from tests.support.checkpoint import Checkpoint
-from tests.support.commits import HeldCommits
-from tests.support.runtime import FAST, Runtime
-from tests.support.serving_process import ROOT, Program
-from tests.support.store import under
-from tests.support.worker_process import APP
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.moments.commits import HeldCommits
+from tests.support.processes.serving_process import ROOT, Program
+from tests.support.processes.worker_process import APP
+from tests.support.stores.store import under
+from tests.support.turns.runtime import FAST, Runtime
 
 pytestmark = pytest.mark.timeout(180)  # two interpreters start, and a thousand turns, on machines that may be busy
 PATIENCE = 120

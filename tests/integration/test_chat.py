@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.serving_process import ServingProcess
-from tests.support.terminal import CTRL_C, CTRL_D, Terminal
+from tests.support.processes.serving_process import ServingProcess
+from tests.support.screens.terminal import CTRL_C, CTRL_D, Terminal
 
 OUTLAST = Path(sys.executable).with_name("outlast")
 PATIENCE = 100

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.serving_process import OUTLAST, Program, ServingProcess, complaint, run
-from tests.support.terminal import Terminal
+from tests.support.processes.serving_process import OUTLAST, Program, ServingProcess, complaint, run
+from tests.support.screens.terminal import Terminal
 
 # Each verb starts an interpreter.
 pytestmark = pytest.mark.timeout(180)

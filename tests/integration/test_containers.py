@@ -15,8 +15,8 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from tests.support.server import JsonObject
-from tests.support.serving_process import Program, run
+from tests.support.network.server import JsonObject
+from tests.support.processes.serving_process import Program, run
 
 ROOT = Path(__file__).parents[2]
 INSTRUCTION = re.compile(r"^([A-Z]+) (.*)$", re.MULTILINE)

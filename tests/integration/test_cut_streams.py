@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from tests.support.serving_process import ServingProcess
+from tests.support.processes.serving_process import ServingProcess
 
 CUTS = 200
-APP = "tests.support.long_turn_app:app"
+APP = "tests.support.apps.long_turn_app:app"
 
 
 @dataclass

@@ -21,13 +21,13 @@ from outlast import Client, hints
 from outlast.api.auth import Principal
 from outlast.testing import ScriptedModel, call, gate, text, texts_seen
 from outlast.testing.step import Step
-from tests.support.checkpoint import Checkpoint
-from tests.support.postgres import installed_postgres
-from tests.support.runtime import Runtime
-from tests.support.server import Frame, Served, serving
-from tests.support.serving_process import complaint
-from tests.support.sse_reader import SseReader, reading
-from tests.support.troubled_postgres import TroubledPostgres
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import Frame, Served, serving
+from tests.support.network.sse_reader import SseReader, reading
+from tests.support.processes.serving_process import complaint
+from tests.support.stores.postgres import installed_postgres
+from tests.support.stores.troubled_postgres import TroubledPostgres
+from tests.support.turns.runtime import Runtime
 
 SAID = ["Half ", "a ", "long ", "sentence."]
 WITHOUT_DATABASE = {

@@ -18,10 +18,10 @@ from sqlalchemy import event
 from outlast import Outlast
 from outlast.store.sqlite import database as sqlite
 from outlast.testing import ScriptedModel, gate, text
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime
-from tests.support.server import serving
-from tests.support.sse_reader import reading
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.network.server import serving
+from tests.support.network.sse_reader import reading
+from tests.support.turns.runtime import Runtime
 
 LETTERS = "an unusually long letter. " * 2_000
 MOST_PAGES = 0xFFFFFFFE

@@ -11,7 +11,7 @@ from outlast.errors import InvalidInput
 from outlast.store import urls
 from outlast.store.postgres.opening import open_postgres
 from outlast.store.repositories import workers
-from tests.support.worker_process import APP, ROOT, Workers
+from tests.support.processes.worker_process import APP, ROOT, Workers
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -10,8 +10,8 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from outlast.duties import duty
 from outlast.store.repositories import deleted
 from outlast.transitions import deletion
-from tests.support.deleting_child import LARGE
-from tests.support.runtime import Runtime
+from tests.support.crashes.deleting_child import LARGE
+from tests.support.turns.runtime import Runtime
 
 
 @pytest.mark.parametrize("has_removed_rows", [False, True], ids=["marked", "rows removed"])

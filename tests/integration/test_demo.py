@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from outlast.cli.demo import server
-from tests.support.runtime import wait_for_event
-from tests.support.serving_process import Program, run
+from tests.support.processes.serving_process import Program, run
+from tests.support.turns.runtime import wait_for_event
 
 OUTLAST = Path(sys.executable).with_name("outlast")
 PATIENCE = 120

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.serving_process import ROOT
+from tests.support.processes.serving_process import ROOT
 
 PATIENCE = 150
 

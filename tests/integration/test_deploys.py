@@ -11,8 +11,8 @@ from outlast import Outlast, Settings, hints
 from outlast.calls.outcomes import MAY_HAVE_RUN
 from outlast.testing import ScriptedModel, call, last_user_text, tool_returns
 from outlast.testing.step import Step
-from tests.support.background import only_task, parked
-from tests.support.runtime import FAST, events_of
+from tests.support.turns.background import only_task, parked
+from tests.support.turns.runtime import FAST, events_of
 
 PATIENCE = 60
 

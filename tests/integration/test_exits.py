@@ -11,8 +11,8 @@ from pydantic_ai import Agent
 from pydantic_ai.mcp import MCPToolset
 
 from outlast.testing import ScriptedModel, call
-from tests.support.histories import return_of
-from tests.support.runtime import Runtime
+from tests.support.logs.histories import return_of
+from tests.support.turns.runtime import Runtime
 
 _BUSY = """
 import asyncio, sys, time

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from outlast.errors import DatabaseInUse
-from tests.support.runtime import Runtime
+from tests.support.turns.runtime import Runtime
 
 HOLDER = """
 import asyncio, sys

@@ -11,10 +11,18 @@ from packaging.utils import canonicalize_name
 from outlast.extras import PACKAGES, Extra
 from outlast.testing import call
 from tests.docs.test_readme import examples
-from tests.support.installed import ROOT, Installed, build_wheel, install, megabytes, requirements, with_all_they_need
-from tests.support.runtime import Runtime, scripted
-from tests.support.server import serving
-from tests.support.serving_process import ServingProcess
+from tests.support.network.server import serving
+from tests.support.processes.installed import (
+    ROOT,
+    Installed,
+    build_wheel,
+    install,
+    megabytes,
+    requirements,
+    with_all_they_need,
+)
+from tests.support.processes.serving_process import ServingProcess
+from tests.support.turns.runtime import Runtime, scripted
 
 EXTRAS: tuple[Extra, ...] = ("postgres", "s3", "mcp")
 MAX_MEGABYTES = 150

@@ -32,7 +32,7 @@ from outlast.store.repositories.turns import TurnRow
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, text
 from outlast.transitions import inbox, turn
-from tests.support.runtime import FAST, event_types, events_of
+from tests.support.turns.runtime import FAST, event_types, events_of
 
 
 def runtime(url: str, folder: Path, model: ScriptedModel, **agent: Any) -> Outlast[Any, Any]:

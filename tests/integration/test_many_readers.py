@@ -14,7 +14,7 @@ from outlast import Outlast, Settings
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.testing import ScriptedModel
-from tests.support.serving_process import ServingProcess
+from tests.support.processes.serving_process import ServingProcess
 
 READERS = 1_000
 TOGETHER = 50
@@ -99,7 +99,7 @@ async def until_all_have_left(client: httpx2.AsyncClient) -> None:
 async def test_a_thousand_readers_and_one_that_never_reads(tmp_path: Path) -> None:
     """E4, E5, P8: all are told everything; memory is flat after they have left, however often they come."""
     long_session = await a_long_log(tmp_path / "speaking.db")
-    with ServingProcess(tmp_path, app="tests.support.speaking_app:app") as server:
+    with ServingProcess(tmp_path, app="tests.support.apps.speaking_app:app") as server:
         async with server.client() as client:
             await a_thousand(server, client, long_session)
             await until_all_have_left(client)

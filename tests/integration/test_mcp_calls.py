@@ -7,10 +7,10 @@ from pydantic_ai import Agent, ModelRetry
 
 from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call
-from tests.support.background import BUDGET, only_task, parked_session, task_that, wakes_seen
-from tests.support.mcp_client import reached_by
-from tests.support.mcp_survey import appears
-from tests.support.runtime import Runtime, wait_for_event
+from tests.support.mcp.mcp_client import reached_by
+from tests.support.mcp.mcp_survey import appears
+from tests.support.turns.background import BUDGET, only_task, parked_session, task_that, wakes_seen
+from tests.support.turns.runtime import Runtime, wait_for_event
 
 HALFWAY = {"current": 2, "total": 4, "unit": None, "label": "on the Elbe"}
 READ_TIMEOUT = 1.5

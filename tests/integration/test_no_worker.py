@@ -19,8 +19,8 @@ from outlast.store.repositories.tasks import NewTask
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel
 from outlast.transitions import task_moves
-from tests.support.runtime import Runtime, event_types
-from tests.support.server import client_of, serving
+from tests.support.network.server import client_of, serving
+from tests.support.turns.runtime import Runtime, event_types
 
 SPEC: dict[str, Any] = {"agent": "pilot", "args": {}}
 

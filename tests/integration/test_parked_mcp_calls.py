@@ -7,10 +7,10 @@ from pydantic_ai import Agent
 
 from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call
-from tests.support.background import BUDGET, only_task, parked_session, wakes_seen
-from tests.support.mcp_client import reached_by
-from tests.support.mcp_survey import appears
-from tests.support.runtime import Runtime
+from tests.support.mcp.mcp_client import reached_by
+from tests.support.mcp.mcp_survey import appears
+from tests.support.turns.background import BUDGET, only_task, parked_session, wakes_seen
+from tests.support.turns.runtime import Runtime
 
 
 def surveyor() -> ScriptedModel:

@@ -20,7 +20,7 @@ from outlast.store.postgres import database as postgres
 from outlast.store.postgres.database import unavailable
 from outlast.store.repositories import pauses, workers
 from outlast.store.unit import Unit
-from tests.support.store import append, new_session, note, opened, stored_notes
+from tests.support.stores.store import append, new_session, note, opened, stored_notes
 
 
 class Failing:

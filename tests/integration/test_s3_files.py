@@ -13,9 +13,9 @@ from outlast.ids import SessionId
 from outlast.store.files import object_store
 from outlast.store.files.file_store import FileStore
 from outlast.testing import ScriptedModel, call
-from tests.support.runtime import Runtime, events_of, scripted
-from tests.support.s3_server import BUCKET, S3Server, running_s3
-from tests.support.serving_process import ServingProcess, complaint
+from tests.support.processes.serving_process import ServingProcess, complaint
+from tests.support.stores.s3_server import BUCKET, S3Server, running_s3
+from tests.support.turns.runtime import Runtime, events_of, scripted
 
 ONE, TWO = SessionId("ses_1"), SessionId("ses_2")
 LONG = "the river goes on and on. " * 8_000

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.integration.test_cli import APP
-from tests.support.serving_process import Program, ServingProcess, complaint, run
+from tests.support.processes.serving_process import Program, ServingProcess, complaint, run
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -9,7 +9,7 @@ import pytest
 
 from outlast import Client
 from outlast.cli.server_file import ServerFile
-from tests.support.serving_process import Program
+from tests.support.processes.serving_process import Program
 
 # Each test starts several interpreters.
 pytestmark = pytest.mark.timeout(180)

@@ -15,10 +15,10 @@ from outlast.store.repositories import turns
 from outlast.store.unit import Unit
 from outlast.testing import call, gate, text
 from outlast.transitions import task_moves, turn
-from tests.support.asking import answer, asks
-from tests.support.background import BUDGET, parked_session
-from tests.support.checkpoint import Checkpoint
-from tests.support.runtime import Runtime, event_types, events_of, scripted, wait_for_event
+from tests.support.models.asking import answer, asks
+from tests.support.moments.checkpoint import Checkpoint
+from tests.support.turns.background import BUDGET, parked_session
+from tests.support.turns.runtime import Runtime, event_types, events_of, scripted, wait_for_event
 
 
 class Trouble:

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from outlast import Outlast
 from outlast.cli.server.supervisor import Supervisor
-from tests.support import shared_app
-from tests.support.worker_process import APP, Workers
+from tests.support.apps import shared_app
+from tests.support.processes.worker_process import APP, Workers
 
 pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
 Process = asyncio.subprocess.Process

@@ -17,8 +17,8 @@ from outlast import Client
 from outlast.cli.main import app
 from outlast.cli.server_file import ServerFile
 from outlast.observe.plain import plain, plain_json, plain_line
-from tests.support.serving_process import OUTLAST
-from tests.support.terminal import CTRL_C, CTRL_D, Terminal
+from tests.support.processes.serving_process import OUTLAST
+from tests.support.screens.terminal import CTRL_C, CTRL_D, Terminal
 
 # One server and one interpreter for all verbs, and three more for those that stay.
 pytestmark = pytest.mark.timeout(180)

@@ -10,8 +10,8 @@ import pytest
 from outlast import Client, Event
 from outlast.errors import Unauthenticated
 from tests.integration.test_workers import WHOLE, texts
-from tests.support.serving_process import ServingProcess
-from tests.support.worker_process import APP, Workers, workers_of
+from tests.support.processes.serving_process import ServingProcess
+from tests.support.processes.worker_process import APP, Workers, workers_of
 
 pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.serving_process import ServingProcess, run
+from tests.support.processes.serving_process import ServingProcess, run
 
 # Each verb starts an interpreter.
 pytestmark = pytest.mark.timeout(120)

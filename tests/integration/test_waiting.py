@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.serving_process import Program, ServingProcess, complaint, run
+from tests.support.processes.serving_process import Program, ServingProcess, complaint, run
 
 pytestmark = pytest.mark.timeout(180)
 

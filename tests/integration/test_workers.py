@@ -15,9 +15,9 @@ import sqlalchemy as sa
 
 from outlast import Event, Outlast, Session
 from outlast.ids import TaskId
-from tests.support import shared_app
-from tests.support.runtime import events_of, wait_for_event
-from tests.support.worker_process import APP, Workers, until, workers_of
+from tests.support.apps import shared_app
+from tests.support.processes.worker_process import APP, Workers, until, workers_of
+from tests.support.turns.runtime import events_of, wait_for_event
 
 pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
 WHOLE = "".join(shared_app.words(step) for step in range(shared_app.STEPS + 1))

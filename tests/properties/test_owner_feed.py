@@ -18,7 +18,7 @@ from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.store.database import Database
 from outlast.store.repositories import events, sessions
 from outlast.store.unit import Unit
-from tests.support.store import append, note, opened
+from tests.support.stores.store import append, note, opened
 
 WORDS = Draft(EventType.PART_DELTA, {"part": "1.1.0", "offset": 0, "text": "a"}, TurnId("trn_1"))
 SESSIONS = 3

@@ -19,8 +19,8 @@ from outlast.store.repositories.inputs import InputKind, InputState, Mode
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import inbox, turn
-from tests.support.runner import Runner, claimed
-from tests.support.store import OWNER, new_session, opened, stored_events, under
+from tests.support.stores.runner import Runner, claimed
+from tests.support.stores.store import OWNER, new_session, opened, stored_events, under
 
 LIMITS = Limits(max_inbox=100, max_busy_per_minute=100_000)
 STEPS = ("claim", "deliver", "end")

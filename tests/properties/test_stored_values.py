@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 from fuzz import nasty
 from fuzz.hostile_agent import Report, run
 from outlast.values import clean, row_json
-from tests.support.runtime import Runtime
+from tests.support.turns.runtime import Runtime
 
 RANDOM = st.randoms(use_true_random=False)
 

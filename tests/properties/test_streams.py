@@ -22,8 +22,8 @@ from outlast.ids import SessionId, TurnId
 from outlast.store.database import Database
 from outlast.store.repositories import events
 from outlast.store.unit import Unit
-from tests.support.commits import let_run
-from tests.support.store import append, new_session, note, opened
+from tests.support.moments.commits import let_run
+from tests.support.stores.store import append, new_session, note, opened
 
 TURN = TurnId("trn_1")
 AT = datetime(2026, 1, 1, tzinfo=UTC)

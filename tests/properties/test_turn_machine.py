@@ -24,8 +24,8 @@ from outlast.store.repositories.turns import TurnState
 from outlast.store.tables import events, inputs, sessions, turns
 from outlast.store.unit import Unit
 from outlast.transitions import inbox, turn
-from tests.support.runner import Runner, claimed
-from tests.support.store import Outbox, new_session, opened, under
+from tests.support.stores.runner import Runner, claimed
+from tests.support.stores.store import Outbox, new_session, opened, under
 
 T = TypeVar("T")
 LIMITS = Limits(max_inbox=1_000, max_busy_per_minute=100_000, max_running_per_owner=1, max_queued_per_owner=100)

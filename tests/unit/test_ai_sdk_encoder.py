@@ -8,7 +8,7 @@ from pydantic_core import from_json
 from outlast.events.event import Event
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.protocols.ai_sdk.encoder import TurnEncoder, encode, to_json
-from tests.support.turn_events import (
+from tests.support.logs.turn_events import (
     COMPLETED,
     QUEUED,
     RESPONSE,

@@ -11,7 +11,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
 from outlast.agents.direct import DirectTools
-from tests.support.calls import silent_call
+from tests.support.turns.calls import silent_call
 
 
 async def note(text: str) -> int:

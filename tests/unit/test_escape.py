@@ -10,7 +10,7 @@ from outlast.agents.messages.harmless import harmless
 from outlast.ids import InputId, SessionId, TaskId
 from outlast.store.repositories.inputs import Input, InputKind, InputState, Mode
 from outlast.values.escape import OWN_TAGS, escape, escape_whole
-from tests.support.clocks import NOON
+from tests.support.moments.clocks import NOON
 
 UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff\u061c\u180e\u202e\u2066\u034f\u115f\u2800\ufe0f\x00\x1b\x7f\U000e0041"
 

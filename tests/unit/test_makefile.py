@@ -61,5 +61,5 @@ def test_the_help_says_what_the_fast_check_leaves_out() -> None:
     command = ["make", "--silent", "help", f"PYTHON={sys.executable}"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30).stdout
     (line,) = [each for each in said.splitlines() if "check-fast" in each]
-    for left_out in ("types of src only", "units and fundamentals only", "no PostgreSQL, crashes, odd agents"):
+    for left_out in ("types of src only", "units, manual, behaviour only", "no PostgreSQL, crashes, odd agents"):
         assert left_out in line

@@ -16,7 +16,7 @@ from outlast.cli.terminal.lines import LineStream
 from outlast.cli.terminal.screen import PlainScreen, WrappingScreen, fitting
 from outlast.cli.terminal.session_view import SessionView
 from outlast.events.event import Event
-from tests.support.emulator import Emulator
+from tests.support.screens.emulator import Emulator
 
 
 @pytest.mark.parametrize(

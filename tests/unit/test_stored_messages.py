@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 from outlast.agents.messages import history
 from outlast.ids import SessionId
 from outlast.store.files.file_store import FileStore
-from tests.support.histories import check_history
+from tests.support.logs.histories import check_history
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = sorted(DATA.glob("messages-*.json"))

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 import httpx2
 import pytest
 
-from tests.support.ai_sdk_process import serving
-from tests.support.browser import SKIP, Browser, Page, running_browser
-from tests.support.site import Site
+from tests.support.processes.ai_sdk_process import serving
+from tests.support.screens.browser import SKIP, Browser, Page, running_browser
+from tests.support.screens.site import Site
 
 
 @pytest.fixture(scope="session")

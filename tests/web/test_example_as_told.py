@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Page
-from tests.support.node import node
-from tests.support.serving_process import ServingProcess
+from tests.support.processes.serving_process import ServingProcess
+from tests.support.screens.browser import Page
+from tests.support.screens.node import node
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from tests.support.browser import Page
-from tests.support.site import Site
+from tests.support.screens.browser import Page
+from tests.support.screens.site import Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.browser import executable
+from tests.support.screens.browser import executable
 
 
 def test_a_missing_browser_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

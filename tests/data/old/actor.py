@@ -24,8 +24,8 @@ from outlast.testing import (
     texts_seen,
     tool_returns,
 )
-from tests.support.prices import PricedModel
-from tests.support.summary import Report
+from tests.support.logs.summary import Report
+from tests.support.models.prices import PricedModel
 
 PASSWORD = "hunter2-hunter2"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))

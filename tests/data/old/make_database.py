@@ -26,10 +26,10 @@ from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, Tex
 from outlast import Attachment, Context, Outlast, Session, Settings, Task, Verdict
 from tests.data.old import dump
 from tests.data.old.actor import LARGE, ODD, PICTURE, Actor
-from tests.support.background import task_that
-from tests.support.postgres import running_postgres
-from tests.support.runtime import events_of, wait_for_event
-from tests.support.summary import all_sessions, feed_lines, feed_of, summary_of
+from tests.support.logs.summary import all_sessions, feed_lines, feed_of, summary_of
+from tests.support.stores.postgres import running_postgres
+from tests.support.turns.background import task_that
+from tests.support.turns.runtime import events_of, wait_for_event
 
 HERE = Path(__file__).parent
 KEY = "b2xkIGRhdGFiYXNlcyBhcmUgcmVhZCBmb3IgZXZlciE="
