@@ -116,7 +116,8 @@ async def _accept(intake: TaskIntake, session_id: SessionId) -> None:
         title="note",
         call_id=ids.reference_id(),
         tool="note",
-        spec={"agent": cluster_app.NAME, "args": {"text": "a river"}},
+        agent=cluster_app.NAME,
+        spec={"args": {"text": "a river"}},
         wake=WakePolicy.SILENT,
     )
     await intake.accept(session_id, new)

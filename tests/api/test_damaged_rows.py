@@ -25,6 +25,7 @@ NESTED = {
     tables.tasks.c.settled: ['{"verdict":"worked","by":5}', '{"verdict":"other","by":"ada","at":"then"}'],
     tables.tasks.c.usage: ['{"requests":"x"}', '{"requests":1}'],
     tables.tasks.c.spec: ['{"agent":5,"parked":5}'],
+    tables.tasks.c.request: ['{"id":"req_1","kind":"wish","prompt":5}'],
     tables.tasks.c.progress: ['{"current":"x"}'],
     tables.sessions.c.interrupted_calls: ['[{"call_id":"a","tool":"b","turn_id":"c","at":"then"}]', "[[1]]"],
     tables.inputs.c.body: ['{"files":5}', '{"files":[5],"context":5,"model":5}'],

@@ -33,7 +33,8 @@ def new(tool: str, *, wake: WakePolicy = WakePolicy.SILENT, may_run_again: bool 
         title=tool,
         call_id=ids.reference_id(),
         tool=tool,
-        spec={"agent": "agent", "args": args},
+        agent="agent",
+        spec={"args": args},
         wake=wake,
         may_run_again=may_run_again,
     )

@@ -81,7 +81,7 @@ async def test_a_task_is_claimed_so_often_and_no_more(database: Database, seed: 
     """B10: an attempt that was claimed and not begun is given back, and only then does not count."""
     random = Random(seed)
     session_id = await new_session(database)
-    new = NewTask(ids.task_id(), title="t", tool="t", spec={"agent": "agent", "args": {}}, may_run_again=True)
+    new = NewTask(ids.task_id(), title="t", tool="t", agent="agent", spec={"args": {}}, may_run_again=True)
     await database.transaction(lambda unit: task_moves.make(unit, session_id, new, worker_id=WORKERS[0]), name="make")
     begun = 1
 

@@ -26,7 +26,7 @@ async def busy_session(database: Database) -> tuple[SessionId, TurnId, TaskId]:
         accepted = inbox.accept(unit, session_id, "Go.", owner_id=OWNER)
         assert accepted.turn_id is not None
         assert turn.claim(unit, accepted.turn_id, ME) is not None
-        task = task_moves.make(unit, session_id, NewTask(ids.task_id(), title="survey"), worker_id=ME)
+        task = task_moves.make(unit, session_id, NewTask(ids.task_id(), title="survey", agent="agent"), worker_id=ME)
         return accepted.turn_id, task.id
 
     turn_id, task_id = await database.transaction(begin, name="begin")

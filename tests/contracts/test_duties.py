@@ -73,7 +73,8 @@ async def test_a_task_whose_deadline_comes_while_it_waits_for_a_worker_ends(data
             ids.task_id(),
             title="fly",
             tool="fly",
-            spec={"agent": "nobody", "args": {}},
+            agent="nobody",
+            spec={"args": {}},
             may_run_again=True,
             deadline_at=unit.now + timedelta(seconds=seconds),
         )

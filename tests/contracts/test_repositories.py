@@ -195,8 +195,9 @@ def test_what_is_not_a_move_is_refused(source: TurnState, target: TurnState) -> 
 def test_the_moves_are_those_of_the_design() -> None:
     over = {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELED}
     assert {state: set(onward) for state, onward in tasks.MOVES.items()} == {
-        TaskState.QUEUED: {TaskState.RUNNING, TaskState.CANCELED, TaskState.FAILED},
-        TaskState.RUNNING: {TaskState.QUEUED, *over},
+        TaskState.QUEUED: {TaskState.RUNNING, TaskState.AWAITING_INPUT, TaskState.CANCELED, TaskState.FAILED},
+        TaskState.RUNNING: {TaskState.AWAITING_INPUT, TaskState.QUEUED, *over},
+        TaskState.AWAITING_INPUT: {TaskState.RUNNING, TaskState.QUEUED, *over},
         **{state: set[TaskState]() for state in over},
     }
     ended = {TurnState.COMPLETED, TurnState.FAILED, TurnState.STOPPED}
@@ -210,7 +211,9 @@ def test_the_moves_are_those_of_the_design() -> None:
 async def test_a_task_comes_back_and_ends_once(database: Database) -> None:
     """P3: the first end wins, a later one is kept beside it; state and event come together."""
     session_id = await new_session(database)
-    new = NewTask(ids.task_id(), "Survey", tool="survey", wake=WakePolicy.SILENT, ran_for=timedelta(seconds=2))
+    new = NewTask(
+        ids.task_id(), "Survey", agent="agent", tool="survey", wake=WakePolicy.SILENT, ran_for=timedelta(seconds=2)
+    )
 
     def make(unit: Unit) -> tasks.Task:
         return task_moves.make(unit, session_id, new, worker_id=WorkerId("wrk_1"))
@@ -238,7 +241,7 @@ async def test_everything_of_another_owner_is_unknown(database: Database) -> Non
     sent = await database.transaction(
         lambda unit: inbox.accept(unit, session_id, "hello", owner_id=OWNER), name="accept"
     )
-    task = NewTask(ids.task_id(), "Survey")
+    task = NewTask(ids.task_id(), "Survey", agent="agent")
     await database.transaction(
         lambda unit: task_moves.make(unit, session_id, task, worker_id=WorkerId("wrk_1")), name="make"
     )

@@ -38,7 +38,7 @@ async def accepted(
 ) -> list[TaskId]:
     intake = TaskIntake(database)
     new = [
-        NewTask(ids.task_id(), "work", call_id=f"call_{at}", tool="work", spec={"agent": "agent"}, wake=wake)
+        NewTask(ids.task_id(), "work", call_id=f"call_{at}", tool="work", agent="agent", wake=wake)
         for at in range(count)
     ]
     return [(await intake.accept(session_id, each)).id for each in new]

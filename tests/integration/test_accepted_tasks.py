@@ -24,7 +24,8 @@ def new(at: int) -> NewTask:
         title="stamp",
         call_id=f"call_{at}",
         tool="stamp",
-        spec={"agent": "shared", "args": {"name": f"stamp.{at}"}},
+        agent="shared",
+        spec={"args": {"name": f"stamp.{at}"}},
         wake=WakePolicy.SILENT,
         may_run_again=at % 2 == 0,
     )

@@ -180,8 +180,16 @@ def leave_behind(unit: Unit, owner: str, count: int) -> None:
     sessions.insert(unit, session_id, owner_id=owner, agent="agent", model=None, title=None, metadata={})
     session = unit.lock(session_id)
     for at in range(count):
-        spec = {"agent": "agent", "args": {"name": f"{owner} {at}"}}
-        new = NewTask(ids.task_id(), "work", call_id=f"call_{owner}_{at}", tool="work", spec=spec, may_run_again=True)
+        spec = {"args": {"name": f"{owner} {at}"}}
+        new = NewTask(
+            ids.task_id(),
+            "work",
+            agent="agent",
+            call_id=f"call_{owner}_{at}",
+            tool="work",
+            spec=spec,
+            may_run_again=True,
+        )
         task = tasks.insert(unit, session, new, worker_id=WorkerId("wrk_dead"))
         task_moves.orphaned(unit, task)
 

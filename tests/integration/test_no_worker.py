@@ -22,7 +22,7 @@ from outlast.transitions import task_moves
 from tests.support.network.server import client_of, serving
 from tests.support.turns.runtime import Runtime, event_types
 
-SPEC: dict[str, Any] = {"agent": "pilot", "args": {}}
+SPEC: dict[str, Any] = {"args": {}}
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ async def test_a_task_that_nobody_can_run_says_which_agent_it_waits_for(runtime:
         return "flown"
 
     def left_behind(unit: Unit, session_id: SessionId) -> None:
-        new = NewTask(ids.task_id(), title="fly", call_id="c1", tool="fly", spec=SPEC, may_run_again=True)
+        new = NewTask(
+            ids.task_id(), title="fly", call_id="c1", agent="pilot", tool="fly", spec=SPEC, may_run_again=True
+        )
         task = task_moves.make(unit, session_id, new, worker_id=ids.worker_id())
         task_moves.orphaned(unit, task)
 

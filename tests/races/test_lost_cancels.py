@@ -43,8 +43,8 @@ def _say_nothing(*_: Any) -> None:
 
 
 def _left_behind(unit: Unit, session_id: SessionId) -> None:
-    spec: dict[str, Any] = {"agent": "pilot", "args": {}}
-    new = NewTask(ids.task_id(), title="fly", call_id="c1", tool="_fly", spec=spec, may_run_again=True)
+    spec: dict[str, Any] = {"args": {}}
+    new = NewTask(ids.task_id(), title="fly", call_id="c1", agent="pilot", tool="_fly", spec=spec, may_run_again=True)
     task_moves.orphaned(unit, task_moves.make(unit, session_id, new, worker_id=ids.worker_id()))
 
 

@@ -10,7 +10,7 @@ from outlast.paging import Page
 from outlast.wire.forms import ListOf
 from outlast.wire.task import PieceAnswer, TaskAnswer
 
-State = Literal["open", "queued", "running", "succeeded", "failed", "canceled", "settled"]
+State = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled", "settled"]
 Verdict = Literal["worked", "failed", "try_again"]
 
 

@@ -15,6 +15,7 @@ OF_A_TASK: Mapping[str, Place] = {
     "spec": fields(args=anything),
     "detail": anything,
     "progress": PROGRESS,
+    "request": fields(prompt=anything, schema=anything, url=anything, answers=anything),
     "result": anything,
     "error": ERROR,
     "late_outcome": fields(result=anything, error=ERROR),

@@ -148,7 +148,7 @@ class TaskRuns:
         try:
             if self._is_leaving:
                 return await parts.calls.parked.give_back(task)
-            host = parts.hosts[task.spec["agent"]]
+            host = parts.hosts[task.agent]
             await host.enter()
             lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
             inner = await run_task(

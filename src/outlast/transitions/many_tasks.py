@@ -61,14 +61,21 @@ class Claimed:
 
 
 def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[Task | OutlastError | LeftOut]:
-    """Tasks that begin in the process that makes them, if it has room, or wait for a worker."""
+    """Tasks that begin in the process that makes them, if it has room, or wait for a worker or an answer.
+
+    Whoever asks for a key that its session has gets the task that there is.
+    """
     unit.lock_some([each.session_id for each in wanted], is_alone=is_alone)
     behind: dict[str, int] = {}
     made: list[tuple[LockedSession, NewTask, WorkerId | None]] = []
     work: list[Work] = []
+    kept = _kept(unit, wanted)
     for each in wanted:
-        if unit.has_locked(each.session_id):
+        if unit.has_locked(each.session_id) and each.new.id not in kept:
             session = unit.lock(each.session_id)
+            if each.new.request is not None:
+                made.append((session, each.new, None))
+                continue
             owner_id = session.owner_id
             start = Work(each.new.id, owner_id, each.new.agent)
             worker_id = unit.claimant(start)
@@ -80,14 +87,31 @@ def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[
             made.append((session, each.new, worker_id))
             work.append(start)
     inserted = {each.id: each for each in tasks.insert_all(unit, made)} if made else {}
+    for task in inserted.values():
+        tell(unit, EventType.TASK_CREATED, task)
     for start in work:
         task = inserted[TaskId(start.id)]
-        tell(unit, EventType.TASK_CREATED, task)
         start.claim = None if task.worker_id is None else Claimed(task, task_moves.seconds_left(unit, task))
         unit.submit(start)
     is_known = is_alone or unit.is_serial
     missed = NotFound("There is no such session.") if is_known else LeftOut.HELD
-    return [inserted.get(each.new.id, missed) for each in wanted]
+    return [kept.get(each.new.id) or inserted.get(each.new.id, missed) for each in wanted]
+
+
+def _kept(unit: Unit, wanted: Sequence[Wanted]) -> dict[TaskId, Task | LeftOut]:
+    """Those that are not made: their key is there, or another of this group brings it."""
+    kept: dict[TaskId, Task | LeftOut] = {}
+    brought: set[tuple[SessionId, str]] = set()
+    for each in wanted:
+        key = each.new.key
+        if key is not None and unit.has_locked(each.session_id):
+            found = tasks.of_key(unit.connection, each.session_id, key)
+            if found is not None:
+                kept[each.new.id] = found
+            elif (each.session_id, key) in brought:
+                kept[each.new.id] = LeftOut.ALONE
+            brought.add((each.session_id, key))
+    return kept
 
 
 def claim(

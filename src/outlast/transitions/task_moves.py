@@ -31,6 +31,7 @@ ABANDONED = {
     "kind": "abandoned",
     "message": "It ignored its cancel and may still be running. It may or may not take effect.",
 }
+NOT_ANSWERED = {"kind": "timeout", "message": "Nobody answered before its deadline."}
 TIMED_OUT = {"kind": "timeout", "message": "It did not end before its deadline and was told to stop."}
 NO_PROGRESS = {"kind": "no_progress", "message": "It was alive but made no progress, and was told to stop."}
 CRASH_LOOP = {"kind": "crash_loop", "message": "Its process ended each time it ran; it is not tried again."}
@@ -40,8 +41,9 @@ _VERDICTS = frozenset(each["kind"] for each in (INTERRUPTED, ABANDONED, TIMED_OU
 """What the runtime says of a task; anything else is what its code came to."""
 
 
-def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId) -> Task:
-    """A task for work that already runs in this process."""
+def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId | None) -> Task:
+    """A task for work that already runs in this process; None: for one that begins when its request is answered."""
+    assert worker_id is not None or new.request is not None, "work that waits for a worker is accepted"
     session = unit.lock(session_id)
     task = tasks.insert(unit, session, new, worker_id=worker_id)
     tell(unit, EventType.TASK_CREATED, task)
@@ -140,7 +142,7 @@ def orphaned(unit: Unit, task: Task) -> None:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=TIMED_OUT)
     elif task.cancel_requested_at is not None or not task.may_run_again:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=INTERRUPTED)
-    elif task.attempt >= unit.limits.max_claims:
+    elif task.attempt >= (task.max_attempts or unit.limits.max_claims):
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=CRASH_LOOP)
     else:
         _requeue(unit, task, attempt=task.attempt)
@@ -173,11 +175,12 @@ def seconds_left(unit: Unit, task: Task) -> float | None:
 
 
 def expire(unit: Unit, task_id: TaskId) -> None:
-    """Its deadline came while it waited for a worker."""
+    """Its deadline came while it waited for a worker, or for an answer."""
     task = _locked(unit, task_id)
-    if task is None or task.state is not TaskState.QUEUED or task.deadline_at is None or task.deadline_at > unit.now:
+    if task is None or task.state not in tasks.WAITING or task.deadline_at is None or task.deadline_at > unit.now:
         return
-    _end(unit, task, TaskState.FAILED, error=TIMED_OUT)
+    error = NOT_ANSWERED if task.state is TaskState.AWAITING_INPUT else TIMED_OUT
+    _end(unit, task, TaskState.FAILED, error=error)
 
 
 def work_of(task: Task, *, behind: int = 0) -> Work:

@@ -113,6 +113,7 @@ def _try_again(unit: Unit, task: Task) -> Task:
     new = NewTask(
         ids.task_id(),
         title=task.tool,
+        agent=task.agent,
         turn_id=task.turn_id,
         call_id=task.call_id,
         tool=task.tool,

@@ -16,6 +16,22 @@ class Settled(Answer):
     note: str = ""
 
 
+class RequestAnswer(Answer):
+    """What a task that is `awaiting_input` asks a person for."""
+
+    id: str
+    kind: Literal["approval", "question", "connection"]
+    prompt: str
+    schema_: dict[str, JsonValue] | None = Field(
+        default=None, alias="schema", description="What an answer must look like, as JSON Schema."
+    )
+    url: str | None = Field(default=None, description="Where it is answered, if that is elsewhere.")
+    provider: str | None = Field(default=None, description="To whom a connection is asked for.")
+    asked_at: datetime
+    deadline_at: datetime | None = None
+    answers: JsonValue = Field(default=None, description="What was answered, once it was.")
+
+
 class TaskAnswer(Answer):
     """Durable background work. `result` may be a view of something larger: see `output`."""
 
@@ -24,16 +40,18 @@ class TaskAnswer(Answer):
     turn_id: str | None
     call_id: str | None
     kind: str
+    agent: str = ""
     tool: str | None
     title: str
     args: JsonValue
-    state: Literal["queued", "running", "succeeded", "failed", "canceled"]
+    state: Literal["queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
     no_worker_for: str | None = Field(
         default=None, description="The agent it waits for, while no worker is there that has it."
     )
     is_cancel_requested: bool
     detail: str | None
     progress: dict[str, JsonValue] | None
+    request: RequestAnswer | None = Field(default=None, description="What it asks a person for, or asked.")
     result: JsonValue
     error: dict[str, JsonValue] | None
     late_outcome: dict[str, JsonValue] | None

@@ -30,7 +30,7 @@ from outlast.wire.task import CancelBody, PieceAnswer, TaskAnswer
 from outlast.wire.turn import SettleBody
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
-State = Literal["open", "queued", "running", "succeeded", "failed", "canceled", "settled"]
+State = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled", "settled"]
 
 
 @router.get("")

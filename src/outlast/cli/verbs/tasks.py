@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import Annotated, Literal, TextIO
 
 import typer
@@ -16,7 +17,7 @@ from outlast.client import Client
 from outlast.wire.task import PieceAnswer, TaskAnswer
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The id of a task.")]
-_ORDER = ("running", "queued")
+_ORDER = ("awaiting_input", "running", "queued")
 _MARKS = {"succeeded": "✓", "failed": "✗", "canceled": "■"}
 
 
@@ -28,7 +29,7 @@ def ps(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """List background tasks: those that run first, then those that wait, then, with --all, the others."""
+    """List background tasks: those that wait for a person, those that run, those that wait, with --all the others."""
 
     async def work(client: Client) -> None:
         found = await _tasks(client, session, is_all=all_, limit=limit)
@@ -37,10 +38,23 @@ def ps(
         elif not found:
             say("No tasks." if all_ else "No task is running. --all shows those that have ended.")
         else:
-            rows = [(each.id, _state(each), each.title, _progress(each), ago(each.since)) for each in found]
-            print_table(("TASK", "STATE", "TITLE", "PROGRESS", "AGE"), rows, elastic="TITLE")
+            _print(found)
 
     ask(url, token, work)
+
+
+def _print(found: list[TaskAnswer]) -> None:
+    """Agents are named where there are several."""
+    columns: dict[str, Callable[[TaskAnswer], str]] = {
+        "TASK": lambda each: each.id,
+        "STATE": _state,
+        **({"AGENT": lambda each: each.agent} if len({each.agent for each in found}) > 1 else {}),
+        "TITLE": lambda each: each.title,
+        "PROGRESS": _progress,
+        "AGE": lambda each: ago(each.since),
+    }
+    rows = [[cell(each) for cell in columns.values()] for each in found]
+    print_table(list(columns), rows, elastic="TITLE")
 
 
 async def _tasks(client: Client, session_id: str | None, *, is_all: bool, limit: int) -> list[TaskAnswer]:
@@ -74,6 +88,8 @@ def _progress(task: TaskAnswer) -> str:
         return words.shortened(f"by {task.settled.by}. {task.settled.note}".strip(), 60)
     if task.is_over:
         return words.shortened(str((task.error or {}).get("message", "")), 60)
+    if task.state == "awaiting_input" and task.request is not None:
+        return words.shortened(task.request.prompt, 60)
     return words.progress_line(task.progress)
 
 

@@ -164,9 +164,9 @@ class TurnCalls:
                 title=call.tool,
                 turn_id=fence.turn_id,
                 call_id=call.call_id,
+                agent=self._agent,
                 tool=call.tool,
                 spec={
-                    "agent": self._agent,
                     "args": call.args if hints.may_run_again else call.secrets.mask(call.args),
                     "budget_seconds": budget.total_seconds(),
                     "parked": facts,

@@ -24,6 +24,7 @@ from outlast.values.shape import Shape, instant, maybe, number, object_of, one_o
 class TaskState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
+    AWAITING_INPUT = "awaiting_input"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELED = "canceled"
@@ -31,13 +32,16 @@ class TaskState(StrEnum):
 
 _OVER = {TaskState.SUCCEEDED, TaskState.CANCELED, TaskState.FAILED}
 MOVES: Mapping[TaskState, frozenset[TaskState]] = {
-    TaskState.QUEUED: frozenset({TaskState.RUNNING, TaskState.CANCELED, TaskState.FAILED}),
-    TaskState.RUNNING: frozenset({TaskState.QUEUED, *_OVER}),
+    TaskState.QUEUED: frozenset({TaskState.RUNNING, TaskState.AWAITING_INPUT, TaskState.CANCELED, TaskState.FAILED}),
+    TaskState.RUNNING: frozenset({TaskState.AWAITING_INPUT, TaskState.QUEUED, *_OVER}),
+    TaskState.AWAITING_INPUT: frozenset({TaskState.RUNNING, TaskState.QUEUED, *_OVER}),
     TaskState.SUCCEEDED: frozenset(),
     TaskState.FAILED: frozenset(),
     TaskState.CANCELED: frozenset(),
 }
 ENDED = frozenset(state for state, onward in MOVES.items() if not onward)
+WAITING = frozenset({TaskState.QUEUED, TaskState.AWAITING_INPUT})
+"""Open, and run by nobody: no worker's timers run for it, and none can be dead that has it."""
 
 
 class WakePolicy(StrEnum):
@@ -55,6 +59,8 @@ class Task:
     turn_id: TurnId | None
     call_id: str | None
     kind: str
+    agent: str
+    """The one whose tool it runs."""
     tool: str | None
     title: str
     spec: dict[str, Any]
@@ -85,11 +91,12 @@ class Task:
     """`retry_of`: the task that it tries again. `retried_as`: the one that tries it again."""
     no_worker_for: str | None = None
     """The agent it waits for, where it was looked for and no living worker has it."""
-
-    @property
-    def agent(self) -> str:
-        """The one whose tool it runs."""
-        return self.spec.get("agent", "")
+    key: str | None = None
+    """In its session there is one task with this key, however often it is asked for."""
+    request: dict[str, Any] | None = None
+    """What it asks a person for: id, kind (approval, question, connection), prompt, asked_at, and what was answered."""
+    max_attempts: int | None = None
+    """How often it may be tried, where that is not what the worker's limits say."""
 
     @property
     def parked(self) -> dict[str, Any] | None:
@@ -127,6 +134,7 @@ class Task:
         return {
             "id": self.id,
             "kind": self.kind,
+            "agent": self.agent,
             "tool": self.tool,
             "call_id": self.call_id,
             "title": self.title,
@@ -144,15 +152,18 @@ class Task:
             "started_at": None if self.started_at is None else self.started_at.isoformat(),
             "ran_seconds": self.ran_seconds,
             **({} if self.usage is None else {"usage": self.usage}),
+            **({} if self.request is None else {"request": self.request}),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """What a task begins with."""
+    """What a task begins with. One that has a `request` waits for its answer first."""
 
     id: TaskId
     title: str
+    agent: str = field(kw_only=True)
+    """The one whose tool it runs."""
     kind: str = "call"
     turn_id: TurnId | None = None
     call_id: str | None = None
@@ -168,18 +179,21 @@ class NewTask:
     links: Mapping[str, str] | None = None
     ran_for: timedelta = timedelta()
     """How long the work had been running when it became a task."""
+    key: str | None = None
+    """There is one task with this key in the session: who asks for it again gets the one that there is."""
+    request: Mapping[str, Any] | None = None
+    max_attempts: int | None = None
 
-    @property
-    def agent(self) -> str:
-        """The one whose tool it runs."""
-        return (self.spec or {})["agent"]
 
-
-_SPEC: Shape = {"agent": maybe(text), "parked": maybe(object_of()), "budget_seconds": maybe(number)}
+_SPEC: Shape = {"parked": maybe(object_of()), "budget_seconds": maybe(number)}
 _PROGRESS: Shape = {"current": number, "total": maybe(number), "unit": maybe(text), "label": maybe(text)}
 _SETTLED: Shape = {
     "verdict": one_of("worked", "failed", "try_again"),
     **{"by": text, "note": maybe(text), "at": maybe(instant)},
+}
+_REQUEST: Shape = {
+    **{"id": text, "kind": one_of("approval", "question", "connection"), "prompt": text, "asked_at": instant},
+    **{"url": maybe(text), "provider": maybe(text), "deadline_at": maybe(instant)},
 }
 _USAGE: Shape = {
     **dict.fromkeys(("requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), whole),
@@ -196,6 +210,7 @@ def from_row(row: Row) -> Task:
         turn_id=row["turn_id"],
         call_id=row["call_id"],
         kind=row["kind"],
+        agent=row["agent"],
         tool=row["tool"],
         title=row["title"],
         spec=row_json.read_object(row["spec"], _SPEC),
@@ -223,6 +238,9 @@ def from_row(row: Row) -> Task:
         links={
             name: each for name, each in row_json.read_object(row["links"]).items() if name in _LINKS and text(each)
         },
+        key=row["key"],
+        request=_readable(row["request"], _REQUEST),
+        max_attempts=row["max_attempts"],
     )
 
 
@@ -271,6 +289,12 @@ def of_call(connection: sa.Connection, session_id: SessionId, call_id: str) -> T
         .limit(1)
     )
     row = found.mappings().first()
+    return None if row is None else from_row(row)
+
+
+def of_key(connection: sa.Connection, session_id: SessionId, key: str) -> Task | None:
+    found = sa.select(tasks).where(tasks.c.session_id == session_id, tasks.c.key == clean.text(key))
+    row = connection.execute(found).mappings().first()
     return None if row is None else from_row(row)
 
 
@@ -325,14 +349,14 @@ def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) 
     return connection.execute(query, {"session": session_id}).scalar_one()
 
 
-def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId) -> Task:
-    """A task that this worker runs as its first attempt."""
+def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId | None) -> Task:
+    """A task that this worker runs as its first attempt, or that waits for a worker or an answer."""
     (task,) = insert_all(unit, [(session, new, worker_id)])
     return task
 
 
 def insert_all(unit: Unit, made: Sequence[tuple[LockedSession, NewTask, WorkerId | None]]) -> list[Task]:
-    """Tasks of locked sessions, each run by its worker as the first attempt, or waiting for one if that is None."""
+    """Tasks of locked sessions, each run by its worker as the first attempt, or waiting if that is None."""
     values = [_values(unit, *each) for each in made]
     unit.write_many(_INSERT, [[each[name] for name in _MADE] for each in values])
     return [from_row({**each, **_UNKNOWN}) for each in values]
@@ -344,6 +368,7 @@ def _clean(text: str | None) -> str | None:
 
 def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerId | None) -> dict[str, Any]:
     is_run = worker_id is not None
+    waits_for = TaskState.QUEUED if new.request is None else TaskState.AWAITING_INPUT
     return {
         "id": new.id,
         "session_id": session.id,
@@ -351,12 +376,15 @@ def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerI
         "turn_id": new.turn_id,
         "call_id": _clean(new.call_id),
         "kind": new.kind,
+        "agent": new.agent,
+        "key": _clean(new.key),
         "tool": _clean(new.tool),
         "title": _clean(new.title),
         "spec": encode(new.spec or {}),
-        "state": (TaskState.RUNNING if is_run else TaskState.QUEUED).value,
+        "state": (TaskState.RUNNING if is_run else waits_for).value,
         "detail": None,
         "progress": None if new.progress is None else encode(new.progress),
+        "request": None if new.request is None else encode(new.request),
         "artifacts": "[]",
         "metadata": "{}",
         "links": "{}" if new.links is None else encode(new.links),
@@ -365,6 +393,7 @@ def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerI
         "may_run_again": new.may_run_again,
         "progress_seconds": new.progress_seconds,
         "attempt": 1 if is_run else 0,
+        "max_attempts": new.max_attempts,
         "worker_id": worker_id,
         "deadline_at": None if new.deadline_at is None else to_microseconds(new.deadline_at),
         "cancel_requested_at": unit.now_us if new.is_cancel_requested else None,
@@ -420,12 +449,13 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
 
 
 _QUEUED = (tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
+_IS_WAITING = sa.and_(tasks.c.state.in_([each.value for each in WAITING]), tasks.c.ended_at.is_(None))
 _SOME = 100
 
 
 def overdue(unit: Unit) -> list[TaskId]:
-    """Those that wait for a worker past their deadline."""
-    found = sa.select(tasks.c.id).where(*_QUEUED, tasks.c.deadline_at <= unit.now_us, THERE)
+    """Those that wait for a worker or an answer past their deadline."""
+    found = sa.select(tasks.c.id).where(_IS_WAITING, tasks.c.deadline_at <= unit.now_us, THERE)
     return [TaskId(each) for each in unit.connection.execute(found.limit(_SOME)).scalars()]
 
 
