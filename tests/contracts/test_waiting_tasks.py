@@ -16,7 +16,7 @@ from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.unit import Unit
 from outlast.transitions import many_tasks, task_moves
 from outlast.transitions.many_tasks import Wanted
-from tests.support.store import OWNER, new_session
+from tests.support.stores.store import OWNER, new_session
 
 DEAD = WorkerId("wrk_dead")
 

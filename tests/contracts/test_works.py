@@ -72,7 +72,7 @@ class Rows:
         await self._do(end)
 
     async def task(self, turn_id: TurnId, wake: WakePolicy = WakePolicy.ON_TERMINAL) -> TaskId:
-        new = NewTask(ids.task_id(), title="t", turn_id=turn_id, spec={"agent": "scout"}, wake=wake)
+        new = NewTask(ids.task_id(), title="t", turn_id=turn_id, agent="scout", wake=wake)
         return (await self._do(lambda unit: task_moves.make(unit, self.session_id, new, worker_id=WORKER))).id
 
     async def end_task(self, task_id: TaskId) -> InputId | None:
