@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from outlast.agents.host import TurnContext
     from outlast.calls.call import artifact, idempotency_key, output, progress, secret
+    from outlast.calls.connection import connection, connection_sync
     from outlast.client.client import Client
     from outlast.errors import OutlastError
     from outlast.events.event import Event
@@ -37,6 +38,8 @@ __all__ = [
     "TurnContext",
     "Verdict",
     "artifact",
+    "connection",
+    "connection_sync",
     "hints",
     "idempotency_key",
     "output",
@@ -60,6 +63,8 @@ _HOMES = {
     "TurnContext": "agents.host",
     "Verdict": "transitions.verdicts",
     "artifact": "calls.call",
+    "connection": "calls.connection",
+    "connection_sync": "calls.connection",
     "hints": "tool_hints",
     "idempotency_key": "calls.call",
     "output": "calls.call",

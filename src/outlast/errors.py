@@ -105,6 +105,12 @@ class ServerFault(OutlastError):
     code = "server_fault"
 
 
+class NoEncryptionKey(OutlastError):
+    """This is kept encrypted only, and no key for that is set: nothing was stored."""
+
+    code = "no_encryption_key"
+
+
 class StoreUnavailable(OutlastError):
     """The database did not take the commit: nothing was acknowledged; try again."""
 

@@ -1,5 +1,6 @@
 """The composition root: `Outlast(agent, ...)` wires everything, and is the only place that knows all parts."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -17,6 +18,7 @@ from outlast.agents.host import AgentHost, DepsFactory
 from outlast.agents.surroundings import Overrides, check_needs_no_deps, surrounding_context
 from outlast.calls.call import CallThreads
 from outlast.calls.channel import ChannelHome
+from outlast.calls.connection import ConnectionSource
 from outlast.calls.control.background import BackgroundControl
 from outlast.calls.control.toolset import INSTRUCTIONS, control_toolset
 from outlast.calls.hook import CallPolicy
@@ -33,6 +35,7 @@ from outlast.engines.outbox import EngineOutbox, Listener
 from outlast.errors import InvalidInput, NotFound, NotStarted, NoWorkers
 from outlast.events.signals import LocalSignals
 from outlast.handles import usage
+from outlast.handles.connections import Connections, Rekeyed, rekey
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
 from outlast.handles.log_reader import LogPages
@@ -58,6 +61,7 @@ from outlast.store.repositories.open_work import OpenWork, open_work
 from outlast.store.repositories.pauses import Pause
 from outlast.store.sqlite import opening
 from outlast.transitions import pause
+from outlast.values.sealing import Sealing
 from outlast.values.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -66,6 +70,11 @@ if TYPE_CHECKING:
 LOCAL_OWNER = OwnerId("local")
 DepsT = TypeVar("DepsT")
 OutputT = TypeVar("OutputT")
+
+
+def _sealing(settings: Settings) -> Sealing | None:
+    keys = [each.get_secret_value() for each in settings.encryption_keys]
+    return Sealing(keys) if keys else None
 
 
 async def _nowhere_to_look() -> None:
@@ -109,6 +118,7 @@ class Outlast(Generic[DepsT, OutputT]):
         self.secrets = Secrets()
         """Values that are masked wherever something is stored or shown: `secrets.add(value)`, as tools do with
         `outlast.secret(value)`."""
+        self._sealing = _sealing(self.settings)
         self._host: AgentHost | None = None
         self._listeners: list[Listener] = []
         self._check_place: Callable[[], Awaitable[None]] = _nowhere_to_look
@@ -166,6 +176,19 @@ class Outlast(Generic[DepsT, OutputT]):
         return await usage.report(
             self._open().database, OwnerId(owner_id), now=self._clock.now(), limit=self.settings.daily_cost_limit
         )
+
+    @property
+    def connections(self) -> Connections:
+        """The connections of the default owner."""
+        return self.connections_of(LOCAL_OWNER)
+
+    def connections_of(self, owner_id: str) -> Connections:
+        """An owner's credentials for providers, which tools ask for with `outlast.connection(provider)`."""
+        return Connections(self._open().database, self._sealing, OwnerId(owner_id))
+
+    async def rekey_connections(self) -> Rekeyed:
+        """Seal the connections of all owners with the first encryption key; killed, it is simply repeated."""
+        return await rekey(self._open().database, self._sealing)
 
     @property
     def keys(self) -> Keys:
@@ -283,9 +306,8 @@ class Outlast(Generic[DepsT, OutputT]):
             parts.secrets,
             check_overrides=Overrides(self._agent).check,
         )
-        if self.settings.encryption_keys:
-            keys = [each.get_secret_value() for each in self.settings.encryption_keys]
-            kept = KeptSecrets(database, outbox.signals, self.secrets, keys)
+        if self._sealing is not None:
+            kept = KeptSecrets(database, outbox.signals, self.secrets, self._sealing)
             stack.push_async_callback(kept.close)
             await kept.start()
         stack.push_async_callback(self._services.pages.close)
@@ -381,6 +403,7 @@ class Outlast(Generic[DepsT, OutputT]):
                 worker_id,
                 max_open_tasks=settings.max_open_tasks_per_session,
                 deadline=settings.call_deadline,
+                connections=ConnectionSource(database, self._sealing, self._clock, asyncio.get_running_loop()),
             ),
             control=control_toolset(backend),
             instructions=self._instructions,

@@ -187,9 +187,9 @@ class Settings(BaseSettings):
     jwt_issuer: str | None = Field(default=None, description="The issuer that a JWT must come from.")
     encryption_keys: tuple[SecretStr, ...] = Field(
         default=(),
-        description="Keys for what is kept encrypted, such as registered secrets: the first encrypts, all decrypt. A "
-        "JSON list; make one with `openssl rand -base64 32 | tr '+/' '-_'`. Without one, each process knows only the "
-        "secrets that were registered in it, until it ends.",
+        description="Keys for what is kept encrypted, registered secrets and connections: the first encrypts, all "
+        "decrypt. A JSON list; make one with `outlast keys generate-encryption`. Without one there are no connections, "
+        "and each process knows only the secrets that were registered in it, until it ends.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="What a server or worker process logs, as JSON unless on a terminal."

@@ -15,6 +15,7 @@ from outlast.store.database import Database
 from outlast.store.repositories import kept_secrets as store
 from outlast.store.tables import kept_secrets
 from outlast.store.unit import Unit
+from outlast.values.sealing import Sealing
 from outlast.values.secrets import Secrets
 
 VALUE = "sk-live-4711-wörd"
@@ -27,7 +28,7 @@ def a_key() -> str:
 async def known(database: Database, *keys: str) -> Secrets:
     """What a process that starts now knows."""
     secrets = Secrets()
-    kept = KeptSecrets(database, LocalSignals(), secrets, keys)
+    kept = KeptSecrets(database, LocalSignals(), secrets, Sealing(keys))
     await kept.start()
     await kept.close()
     return secrets
@@ -37,7 +38,7 @@ async def test_a_process_that_starts_knows_what_others_registered(database: Data
     """A11: before they had a key, while they run, from a thread; and the store does not show it."""
     key, secrets = a_key(), Secrets()
     secrets.add("registered before")
-    kept = KeptSecrets(database, LocalSignals(), secrets, [key])
+    kept = KeptSecrets(database, LocalSignals(), secrets, Sealing([key]))
     await kept.start()
     await asyncio.to_thread(secrets.add, VALUE)
     secrets.add(VALUE)
@@ -56,7 +57,7 @@ async def test_a_process_that_runs_learns_what_others_register(
     monkeypatch.setattr("outlast.engines.kept_secrets.LOOK_EVERY", 0.02)
     key, here, there = a_key(), Secrets(), Secrets()
     learned = asyncio.Event()
-    both = [KeptSecrets(database, LocalSignals(), each, [key]) for each in (here, there)]
+    both = [KeptSecrets(database, LocalSignals(), each, Sealing([key])) for each in (here, there)]
     for each in both:
         await each.start()
     learn, loop = there.learn, asyncio.get_running_loop()
@@ -92,7 +93,7 @@ async def test_what_is_registered_at_once_is_numbered_in_the_order_of_commits(da
 async def test_what_cannot_be_sent_as_text_is_kept_too_and_harms_no_other(database: Database) -> None:
     """A11: a tool may register anything; half a character has no UTF-8."""
     key, secrets = a_key(), Secrets()
-    kept = KeptSecrets(database, LocalSignals(), secrets, [key])
+    kept = KeptSecrets(database, LocalSignals(), secrets, Sealing([key]))
     await kept.start()
     secrets.add("half of \ud83d one")
     secrets.add(VALUE)
@@ -105,7 +106,7 @@ async def test_a_key_can_be_changed(database: Database) -> None:
     old, new = a_key(), a_key()
     secrets = Secrets()
     secrets.add(VALUE)
-    kept = KeptSecrets(database, LocalSignals(), secrets, [old])
+    kept = KeptSecrets(database, LocalSignals(), secrets, Sealing([old]))
     await kept.start()
     await kept.close()
     assert not (await known(database, new, old)).is_empty
@@ -115,6 +116,14 @@ async def test_a_key_can_be_changed(database: Database) -> None:
 async def test_a_key_that_is_none_is_refused_without_being_shown(database: Database) -> None:
     """G6."""
     with pytest.raises(InvalidInput) as refused:
-        KeptSecrets(database, LocalSignals(), Secrets(), ["not-a-key"])
+        KeptSecrets(database, LocalSignals(), Secrets(), Sealing(["not-a-key"]))
     assert "not-a-key" not in str(refused.value)
     assert "not-a-key" not in repr(Settings(encryption_keys=("not-a-key",)))  # pyright: ignore[reportArgumentType]
+
+
+async def test_rows_in_the_fernet_form_are_still_read(database: Database) -> None:
+    """A11: databases hold them that were written before values were sealed for a place."""
+    key = a_key()
+    row = ("a mark", Fernet(key).encrypt(VALUE.encode()).decode())
+    await database.transaction(lambda unit: store.add(unit, [row], most=1_000), name="add")
+    assert (await known(database, key)).values() == [VALUE]

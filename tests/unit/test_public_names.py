@@ -19,6 +19,8 @@ NAMES = [
     "TurnContext",
     "Verdict",
     "artifact",
+    "connection",
+    "connection_sync",
     "hints",
     "idempotency_key",
     "output",

@@ -19,6 +19,7 @@ from outlast.api.pacing import Pacing
 from outlast.api.routes import (
     about,
     ai_sdk,
+    connections,
     events,
     feed,
     health,
@@ -41,7 +42,7 @@ from outlast.observe.stalls import watching_for_stalls
 from outlast.runtime import Outlast
 from outlast.settings import Settings
 
-_V1 = (login, sessions, messages, turns, events, feed, tasks, about, keys, pause)
+_V1 = (login, sessions, messages, turns, events, feed, tasks, connections, about, keys, pause)
 
 
 def create_app(

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from outlast.api import auth, blank, problems, sse
 from outlast.api.auth import Caller, Principal
 from outlast.errors import InvalidInput, Unauthenticated
+from outlast.handles.connections import Connections
 from outlast.handles.session import Session
 from outlast.handles.sessions import Sessions
 from outlast.handles.tasks import Tasks
@@ -46,6 +47,11 @@ async def _tasks(outlast: Runtime, caller: Caller) -> Tasks:
     return outlast.tasks_of(caller.owner_id, with_money=sees_money(caller))
 
 
+async def _connections(outlast: Runtime, caller: Caller) -> Connections:
+    return outlast.connections_of(caller.owner_id)
+
+
+OwnConnections = Annotated[Connections, Depends(_connections)]
 OwnSessions = Annotated[Sessions, Depends(_sessions)]
 OwnTasks = Annotated[Tasks, Depends(_tasks)]
 

@@ -27,6 +27,15 @@ class Channel(Protocol):
     def artifact(self, name: str, data: bytes, media_type: str) -> str: ...
 
 
+class Connections(Protocol):
+    """The credentials of all owners. `value` runs on `loop` alone."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+
+    async def value(self, owner_id: str, provider: str) -> str: ...
+
+
 @dataclass(slots=True, eq=False)
 class RunningCall:
     """One invocation in progress. `threads` are the thread jobs its tool started: a thread cannot be killed.
@@ -49,6 +58,8 @@ class RunningCall:
     inner: asyncio.Task[Any] | None = None
     owner_id: str = ""
     """Whose share of the threads it takes."""
+    connections: Connections | None = None
+    """Where its tool finds its owner's credentials."""
     shared_usage: object | None = None
     """The usage of its run, which its tool may hand to another agent."""
     used: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from outlast.client.connection import Connection
+from outlast.client.connections import Connections
 from outlast.client.keys import Keys
 from outlast.client.sessions import Sessions
 from outlast.client.streams import FeedStream
@@ -25,6 +26,7 @@ class Client:
         self.url = self._connection.url
         self.sessions = Sessions(self._connection)
         self.tasks = Tasks(self._connection)
+        self.connections = Connections(self._connection)
         self.keys = Keys(self._connection)
 
     def events(

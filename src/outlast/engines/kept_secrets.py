@@ -1,20 +1,19 @@
 """Registered secrets on every worker and after a restart: kept in the database, encrypted."""
 
 import asyncio
-import hashlib
 import hmac
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from outlast.errors import InvalidInput, StoreUnavailable
+from outlast.errors import StoreUnavailable
 from outlast.events.signals import Signals
 from outlast.store.database import Database, retry_while_unavailable
 from outlast.store.repositories import kept_secrets
 from outlast.store.unit import Unit
+from outlast.values.sealing import Sealing, Unreadable
 from outlast.values.secrets import MOST, Secrets
 
 log = structlog.get_logger("outlast.calls")
@@ -23,21 +22,17 @@ TOPIC = "secrets"
 LOOK_EVERY = 10.0
 """How long silence is trusted before a process looks for what others registered."""
 _PAGE = 1_000
+_PLACE = "kept secret"
+_FERNET = "gAAAA"
+"""How a row of an earlier version begins."""
 _ANY = "surrogatepass"
-"""Whatever a tool registers is kept: also what is no text that could be sent."""
 
 
 class KeptSecrets:
-    """One per runtime. The first key encrypts, all of them decrypt: to change it, put the new one first."""
+    """One per runtime. At each start what is known is kept under the first key: so a new key takes over by itself."""
 
-    def __init__(self, database: Database, signals: Signals, secrets: Secrets, keys: Sequence[str]) -> None:
-        try:
-            self._cipher = MultiFernet([Fernet(each) for each in keys])
-        except ValueError as exc:
-            raise InvalidInput(
-                "One of encryption_keys is not a key. Make one with: openssl rand -base64 32 | tr '+/' '-_'"
-            ) from exc
-        self._mark_key = hashlib.sha256(b"outlast secrets " + keys[0].encode()).digest()
+    def __init__(self, database: Database, signals: Signals, secrets: Secrets, sealing: Sealing) -> None:
+        self._sealing = sealing
         self._database = database
         self._signals = signals
         self._secrets = secrets
@@ -111,18 +106,20 @@ class KeptSecrets:
             self._read_to = found[-1].number
 
     def _encrypted(self, values: Sequence[str]) -> list[tuple[str, str]]:
-        return [(self._mark(each), self._cipher.encrypt(each.encode(errors=_ANY)).decode()) for each in values]
+        return [(self._mark(each), self._sealing.seal(each, _PLACE)) for each in values]
 
     def _learn(self, values: Sequence[str]) -> int:
         """Gives how many no key of this process opens."""
         unreadable = 0
         for each in values:
             try:
-                self._secrets.learn(self._cipher.decrypt(each.encode()).decode(errors=_ANY))
-            except InvalidToken:
+                is_early = each.startswith(_FERNET)
+                open_ = self._sealing.open_fernet(each) if is_early else self._sealing.open(each, _PLACE)
+                self._secrets.learn(open_)
+            except Unreadable:
                 unreadable += 1
         return unreadable
 
     def _mark(self, value: str) -> str:
         """Tells nobody anything who has not the key."""
-        return hmac.digest(self._mark_key, value.encode(errors=_ANY), "sha256").hex()
+        return hmac.digest(self._sealing.mark_key, value.encode(errors=_ANY), "sha256").hex()

@@ -43,6 +43,11 @@ def feed_topic(owner_id: OwnerId) -> str:
     return f"feed:{owner_id}"
 
 
+def connection_topic(owner_id: OwnerId) -> str:
+    """For whoever waits for a connection of an owner: one was set or removed."""
+    return f"connection:{owner_id}"
+
+
 def key_topic(key_id: KeyId) -> str:
     """For whoever reads on because a key once let them in."""
     return f"key:{key_id}"

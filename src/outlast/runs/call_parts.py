@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from outlast.calls.call import Connections
 from outlast.calls.channel import CallChannel, ChannelHome
 from outlast.calls.view import Viewer
 from outlast.ids import TaskId, WorkerId
@@ -23,6 +24,7 @@ class CallParts:
     worker_id: WorkerId
     max_open_tasks: int
     deadline: timedelta
+    connections: Connections | None = None
     confirm: Callable[[WorkerId], Coroutine[Any, Any, None]] | None = None
     """Raises AttemptLost when the worker of that name was taken for dead. None: alone with its database, none is."""
 

@@ -127,6 +127,7 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         channel,
         parts.confirm_call,
         owner_id=task.owner_id,
+        connections=parts.connections,
     )
 
 

@@ -20,7 +20,7 @@ from outlast.values.ordered_forms import OrderedForms
 log = structlog.get_logger("outlast.calls")
 
 SHORTEST = 6
-LONGEST = 16 * 1024
+LONGEST = 64 * 1024
 MOST = 10_000
 _WINDOW = 4
 _STRIDE = SHORTEST - _WINDOW + 1
@@ -36,7 +36,7 @@ class Secrets:
     """Values that must not be seen outside the tools that use them. One registry per runtime; thread-safe.
 
     Values of fewer than 6 characters are not taken, since masking them would blank out ordinary text, nor are those
-    of more than 16 KiB. At most `most` are known: the one that was registered longest ago is forgotten for a new one.
+    of more than 65,536. At most `most` are known: the one that was registered longest ago is forgotten for a new one.
     """
 
     def __init__(self, most: int = MOST) -> None:

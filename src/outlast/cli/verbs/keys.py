@@ -1,5 +1,7 @@
 """`outlast keys`: API keys for the server's owners, for admins."""
 
+import base64
+import secrets
 from typing import Annotated, Literal
 
 import typer
@@ -55,6 +57,15 @@ def list_(
             print_table(("KEY", "OWNER", "NAME", "MAY", "STATE"), rows, elastic="NAME")
 
     ask(url, token, work)
+
+
+@app.command("generate-encryption")
+def generate_encryption() -> None:
+    """Make a key for OUTLAST_ENCRYPTION_KEYS, here, without a server: stdout has the key and nothing else.
+
+    The setting is a JSON list: the first key encrypts, all decrypt.
+    """
+    print(base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
 
 
 def _state(key: KeyAnswer) -> str:

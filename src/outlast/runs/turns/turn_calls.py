@@ -119,6 +119,7 @@ class TurnCalls:
             channel,
             self._parts.confirm_call,
             owner_id=self._owner_id,
+            connections=self._parts.connections,
         )
         if earlier is not None:  # it runs again: what it used counts with its end
             running.used, earlier.used = earlier.used, {}
