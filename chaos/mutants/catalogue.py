@@ -223,7 +223,7 @@ NO_READER_HANGS_AND_NONE_MISSES = (
         "the lost beginning of a response stays in the log",
         (
             Edit(
-                "src/outlast/transitions/turn.py",
+                "src/outlast/transitions/turn_start.py",
                 '        data["dropped"] = events.drop_parts(unit, session.id, row.id, after=after)\n',
                 '        data["dropped"] = []\n',
             ),
@@ -308,7 +308,7 @@ STOPPING_STOPS = (
     Mutant(
         "P6",
         "a stop leaves the session open for what waits",
-        (Edit("src/outlast/transitions/turn.py", '\n    hold(unit, session, "stopped")\n', "\n"),),
+        (Edit("src/outlast/transitions/turn.py", '\n    turn_start.hold(unit, session, "stopped")\n', "\n"),),
         Test("tests/behaviour/test_stop.py::test_stop_holds_what_waits_until_the_owner_resumes"),
     ),
     Mutant(

@@ -14,7 +14,7 @@ from outlast.store.repositories import tasks, turns
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks, task_moves, turn
+from outlast.transitions import many_tasks, task_moves, turn, turn_start
 from tests.support.stores.store import new_session, under
 
 MOST = 2
@@ -50,7 +50,7 @@ async def test_a_turn_is_claimed_so_often_and_once_more_to_bring_it_to_its_end(d
     random = Random(seed)
     session_id = await new_session(database)
     turn_id = await database.transaction(
-        lambda unit: turn.start(under(LIMITS, unit), unit.lock(session_id), Origin.USER), name="start"
+        lambda unit: turn_start.start(under(LIMITS, unit), unit.lock(session_id), Origin.USER), name="start"
     )
     deaths = 0
     for _ in range(400):

@@ -15,7 +15,7 @@ from outlast.store.repositories import inputs, spending, turns
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.turns import Origin, TurnRow, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import daily_limit, inbox, turn
+from outlast.transitions import daily_limit, inbox, turn, turn_start
 from tests.support.stores.store import OWNER, Outbox, count_events, new_session, under
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ async def spend(database: Database, cost: int | None) -> None:
 
 
 async def start(database: Database, session_id: SessionId) -> TurnId:
-    return await do(database, lambda unit: turn.start(under(LIMITS, unit), unit.lock(session_id), Origin.USER))
+    return await do(database, lambda unit: turn_start.start(under(LIMITS, unit), unit.lock(session_id), Origin.USER))
 
 
 async def wake(database: Database, session_id: SessionId) -> TurnRow:
@@ -129,7 +129,7 @@ async def test_the_end_of_other_tasks_does_not_hurry_it(database: Database, sess
     """H2: it does not wait for company."""
     await spend(database, 100)
     row = await wake(database, session_id)
-    await do(database, lambda unit: turn.hurry(under(LIMITS, unit), unit.lock(session_id)))
+    await do(database, lambda unit: turn_start.hurry(under(LIMITS, unit), unit.lock(session_id)))
     assert (await last_turn(database, session_id)).not_before == row.not_before is not None
 
 

@@ -23,7 +23,7 @@ from outlast.store.repositories import deleted, tasks, turns
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import deletion, task_moves, turn
+from outlast.transitions import deletion, task_moves, turn, turn_start
 from tests.support.stores.store import OWNER, new_session
 from tests.support.turns.runtime import Runtime
 
@@ -41,7 +41,7 @@ async def _claimed_turn(database: Database) -> TurnId:
     session_id = await new_session(database)
 
     def start(unit: Unit) -> TurnId:
-        turn_id = turn.start(unit, unit.lock(session_id), Origin.USER)
+        turn_id = turn_start.start(unit, unit.lock(session_id), Origin.USER)
         assert turn.claim(unit, turn_id, ME) is not None
         return turn_id
 

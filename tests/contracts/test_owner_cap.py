@@ -18,7 +18,7 @@ from outlast.store.outbox import Committed, SilentOutbox, Work
 from outlast.store.repositories import turns
 from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, turn
+from outlast.transitions import inbox, turn, turn_start
 from outlast.transitions.turn import Claim
 from tests.support.stores.store import OWNER, new_session, opened, under
 
@@ -53,7 +53,7 @@ async def work(connection: AsyncConnection, fn: Callable[[Unit], T]) -> T:
 
 
 def starting(session_id: SessionId) -> Callable[[Unit], TurnId]:
-    return lambda unit: turn.start(under(ONE, unit), unit.lock(session_id), Origin.USER)
+    return lambda unit: turn_start.start(under(ONE, unit), unit.lock(session_id), Origin.USER)
 
 
 def ending(claim: Claim) -> Callable[[Unit], Disposition]:
@@ -201,7 +201,7 @@ async def test_many_turns_at_once_share_the_owners_places_and_all_run(database: 
     worker = Worker(database, limits)
 
     def start(session_id: SessionId, unit: Unit) -> TurnId:
-        return turn.start(under(limits, unit), unit.lock(session_id), Origin.USER)
+        return turn_start.start(under(limits, unit), unit.lock(session_id), Origin.USER)
 
     running = [asyncio.create_task(worker.run(len(made))) for _ in range(4)]
     async with asyncio.timeout(30):

@@ -18,7 +18,7 @@ from outlast.store.repositories.inputs import InputKind, InputState, Mode
 from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, task_moves, turn, verdicts
+from outlast.transitions import inbox, task_moves, turn, turn_start, verdicts
 from tests.support.stores.store import OWNER, new_session
 
 LIMITS = Limits()
@@ -133,7 +133,7 @@ async def test_messages_that_are_superseded_are_kept_and_no_longer_seen(database
 
 async def start_turn(database: Database, session_id: SessionId) -> TurnId:
     def start(unit: Unit) -> TurnId:
-        return turn.start(unit, unit.lock(session_id), Origin.USER)
+        return turn_start.start(unit, unit.lock(session_id), Origin.USER)
 
     return await database.transaction(start, name="start")
 
@@ -280,7 +280,7 @@ async def test_the_next_turn_of_a_session_is_found(database: Database) -> None:
     session_id, other_id = await new_session(database), await new_session(database)
 
     def start(unit: Unit, session_id: SessionId) -> TurnId:
-        turn_id = turn.start(unit, unit.lock(session_id), Origin.USER)
+        turn_id = turn_start.start(unit, unit.lock(session_id), Origin.USER)
         turn.request_stop(unit, session_id, owner_id=OWNER)
         return turn_id
 

@@ -15,7 +15,7 @@ from outlast.store.repositories import turns, workers
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.repositories.workers import Left
 from outlast.store.unit import Unit
-from outlast.transitions import turn
+from outlast.transitions import turn, turn_start
 from tests.support.stores.store import new_session, opened
 
 DEAD = WorkerId("wrk_dead")
@@ -27,7 +27,7 @@ async def left_turn(database: Database, worker_id: WorkerId = DEAD) -> TurnId:
     session_id = await new_session(database)
 
     def start(unit: Unit) -> TurnId:
-        turn_id = turn.start(unit, unit.lock(session_id), Origin.USER)
+        turn_id = turn_start.start(unit, unit.lock(session_id), Origin.USER)
         assert turn.claim(unit, turn_id, worker_id) is not None
         return turn_id
 

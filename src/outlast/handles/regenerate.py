@@ -17,7 +17,7 @@ from outlast.ids import SessionId, TurnId
 from outlast.store.repositories import inputs, messages, turns
 from outlast.store.repositories.turns import Origin
 from outlast.store.unit import Unit
-from outlast.transitions import turn
+from outlast.transitions import turn_start
 
 
 async def regenerate(services: Services, session_id: SessionId, *, model: str | None, owner_id: str) -> TurnId:
@@ -51,10 +51,10 @@ def _restart(
     if keep is None:
         raise Conflict("Nothing was said in this session yet: send a message instead.")
     last = turns.last_of(unit.connection, session_id)
-    turn.release(unit, session)
+    turn_start.release(unit, session)
     told = {} if last is None else {"regenerates": last.id}
     chosen = model or (session.model if last is None else last.model)
-    turn_id = turn.start(unit, session, Origin.REGENERATE, told=told, model=chosen)
+    turn_id = turn_start.start(unit, session, Origin.REGENERATE, told=told, model=chosen)
     messages.supersede(unit, session_id, after=keep, by=turn_id)
     return turn_id
 

@@ -25,8 +25,7 @@ from outlast.store.repositories import inputs, turns
 from outlast.store.repositories.inputs import Input, InputKind, InputState, Mode
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import OwnerLock, Unit
-from outlast.transitions import daily_limit, preview
-from outlast.transitions import turn as turns_of
+from outlast.transitions import daily_limit, preview, turn_start
 from outlast.values.check import check_characters
 
 _SENT = "sent"
@@ -90,12 +89,12 @@ def accept(
     session.set(woken_turns=0)
     if session.preview is None:
         session.set(preview=preview.of_text(accepted.text))
-    turns_of.release(unit, session)
+    turn_start.release(unit, session)
     told = unit.committed.events
     if active is None:
-        started = turns_of.start(unit, session, Origin.USER)
+        started = turn_start.start(unit, session, Origin.USER)
         return Accepted(accepted, started, None, agent, after, told)
-    turns_of.hurry(unit, session)
+    turn_start.hurry(unit, session)
     if mode is Mode.INTERRUPT:
         _interrupt(unit, active)
     unit.signal(turn_topic(active))
@@ -136,7 +135,7 @@ def notify(
         unit.signal(turn_topic(active))
     else:
         waiting += [kept] if kept.state is InputState.WAITING else []
-        turns_of.start_if_waiting(unit, session, waiting=waiting)
+        turn_start.start_if_waiting(unit, session, waiting=waiting)
     return kept
 
 

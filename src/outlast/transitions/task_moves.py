@@ -21,7 +21,7 @@ from outlast.store.repositories.spending import Spent, stored
 from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, turn, wake
+from outlast.transitions import inbox, turn_start, wake
 
 INTERRUPTED = {
     "kind": "interrupted",
@@ -223,7 +223,7 @@ def _wake(unit: Unit, task: Task, content: Sequence[Any]) -> None:
         state=InputState.GROUPED if is_early else InputState.WAITING,
     )
     if is_busy and tasks.open_count(unit.connection, task.session_id, waking_only=True) == 0:
-        turn.hurry(unit, session)
+        turn_start.hurry(unit, session)
 
 
 def _locked(unit: Unit, task_id: TaskId) -> Task | None:

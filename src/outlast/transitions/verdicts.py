@@ -16,7 +16,7 @@ from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.tasks import NewTask, Task
 from outlast.store.tables import events
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, many_tasks, task_moves, turn
+from outlast.transitions import inbox, many_tasks, task_moves, turn_start
 from outlast.transitions.many_tasks import Wanted
 from outlast.values import row_json
 
@@ -56,7 +56,7 @@ def of_call(
         raise Conflict("This call was already settled.", call_id=call_id)
     interrupted.remove(session, call_id)
     text = f"{by} says of the call {call_id} ({tool}), whose effect was unknown: {_SAYS[verdict]}."
-    turn.release(unit, session)
+    turn_start.release(unit, session)
     return inbox.notify(
         unit,
         session_id,
@@ -96,7 +96,7 @@ def of_task(unit: Unit, task_id: TaskId, verdict: Verdict, *, by: str, note: str
     tasks.set_values(unit, task_id, settled=tasks.encode(settled), links=tasks.encode(links))
     task_moves.tell(unit, EventType.TASK_CHANGED, task_moves.again(unit, task_id))
     inputs.withdraw_wakes(unit, task.session_id, [task_id])
-    turn.release(unit, unit.lock(task.session_id))
+    turn_start.release(unit, unit.lock(task.session_id))
     text = f"{by} says of task {task_id} ({task.title}), whose effect was unknown: {_word(verdict, again)}. {note}"
     inbox.notify(unit, task.session_id, InputKind.SETTLEMENT, text.strip())
     return task_moves.again(unit, task_id)

@@ -36,7 +36,7 @@ from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.tasks import NewTask, WakePolicy
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves, turn, turn_failure
+from outlast.transitions import task_moves, turn, turn_failure, turn_start
 from outlast.transitions.due import due_at_boundary
 from outlast.transitions.parked import facts_of
 from outlast.transitions.turn import Claim
@@ -266,7 +266,7 @@ class Attempt:
                 self._make_silent(unit, task_id, unconfirmed)
             if data.get("kind") == turn_failure.CRASH_LOOP and not run.has_begun:
                 # Not rendered: that may be what ends processes. It waits in the inbox until a person says what next.
-                turn.hold(unit, unit.lock(self.claim.fence.session_id), turn_failure.CRASH_LOOP)
+                turn_start.hold(unit, unit.lock(self.claim.fence.session_id), turn_failure.CRASH_LOOP)
             elif target is TurnState.FAILED:
                 run.take_inputs(unit)
             run.end_turn(unit, target, data)
@@ -299,7 +299,7 @@ class Attempt:
         data = {**why.data, "usage": self.claim.turn.usage}
 
         def end(unit: Unit) -> None:
-            turn.hold(unit, unit.lock(fence.session_id), "unreadable")
+            turn_start.hold(unit, unit.lock(fence.session_id), "unreadable")
             turn.end(unit, self.claim, TurnState.FAILED, data, values={})
 
         await self._log.discard()
