@@ -58,7 +58,7 @@ async def test_sending_returns_when_the_message_is_kept_and_the_outcome_can_be_a
 
 
 async def test_the_same_message_sent_twice_is_one_message(start: Start) -> None:
-    """A client that does not know whether it was heard sends again with the same key (D3)."""
+    """A client that does not know whether it was heard sends again with the same key (D2)."""
     agent = Agent(ScriptedModel(lambda messages: f"You said {last_user_text(messages)}."))
     async with start(agent) as outlast:
         session = await outlast.sessions.create()
@@ -69,7 +69,7 @@ async def test_the_same_message_sent_twice_is_one_message(start: Start) -> None:
 
 
 async def test_a_hiccup_of_the_model_is_tried_again_and_a_turn_that_failed_can_be_retried(start: Start) -> None:
-    """What passes is tried again by itself; what does not ends the turn with its reason, and `retry` goes on (C5)."""
+    """What passes is tried again by itself; what does not ends the turn with its reason, and `retry` goes on (D9)."""
     agent = Agent(ScriptedModel([error(503), "Here.", error(401), "Here again."]))
     async with start(agent) as outlast:
         session = await outlast.sessions.create()
@@ -81,7 +81,7 @@ async def test_a_hiccup_of_the_model_is_tried_again_and_a_turn_that_failed_can_b
 
 
 async def test_the_last_message_can_be_answered_anew(start: Start) -> None:
-    """The model no longer sees its first answer; the log keeps it."""
+    """The model no longer sees its first answer; the log keeps it (D10)."""
     async with start(Agent(ScriptedModel(["Red.", "Blue."]))) as outlast:
         session = await outlast.sessions.create()
         assert (await session.ask("A colour?")).text == "Red."
