@@ -1,0 +1,58 @@
+"""What a session's tools may do: a list that allows, a list that denies, and those of its ancestors.
+
+Deny wins over allow. An allow list means: only those. Along a chain of sessions a call needs the consent of each of
+them, so that a descendant never may what an ancestor may not, whatever its own lists say.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from outlast.errors import InvalidInput
+from outlast.permissions.rule import Rule, parse
+
+MOST_RULES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """Of one session. `allow` None: every tool that is not denied."""
+
+    allow: Sequence[Rule] | None = None
+    deny: Sequence[Rule] = ()
+
+    def refusal(self, tool: str, arguments: Any) -> str | None:
+        """Why this call is not allowed, for the model; None when it is."""
+        for each in self.deny:
+            if each.denies(tool, arguments):
+                return f"The tool {tool!r} was not run: this session denies {each.text}."
+        if self.allow is None or any(each.allows(tool, arguments) for each in self.allow):
+            return None
+        about = [each.text for each in self.allow if each.names(tool)]
+        only = f"allows only {', '.join(about)}" if about else "does not allow it"
+        return f"The tool {tool!r} was not run: this session {only}."
+
+    def offers(self, tool: str) -> bool:
+        """Whether there are arguments with which it might be allowed: others need not be shown to the model."""
+        if any(not each.conditions and each.names(tool) for each in self.deny):
+            return False
+        return self.allow is None or any(each.names(tool) for each in self.allow)
+
+
+EVERYTHING = Permissions()
+
+
+def read(*, allow: Sequence[str] | None = None, deny: Sequence[str] = ()) -> Permissions:
+    """Raises `InvalidInput` that names the rule and its fault."""
+    if len(allow or ()) + len(deny) > MOST_RULES:
+        raise InvalidInput(f"A session has at most {MOST_RULES} rules.")
+    return Permissions(None if allow is None else tuple(map(parse, allow)), tuple(map(parse, deny)))
+
+
+def refusal(chain: Iterable[Permissions], tool: str, arguments: Any) -> str | None:
+    """Why a call is not allowed in a session with these ancestors, in any order; None when all of them allow it."""
+    return next((why for each in chain if (why := each.refusal(tool, arguments)) is not None), None)
+
+
+def is_offered(chain: Iterable[Permissions], tool: str) -> bool:
+    return all(each.offers(tool) for each in chain)
