@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
-from pydantic_ai.toolsets import FunctionToolset
 
 from bench.measure import Report, Sample, Target, milliseconds
 from outlast import ids
 from outlast.agents.lease import DepsLease
 from outlast.calls.channel import ChannelHome
-from outlast.calls.control.toolset import NAMES
-from outlast.calls.gates.breaker import Breaker
+from outlast.calls.control.toolset import ControlToolset
+from outlast.calls.gates.standing import gates_for
 from outlast.calls.hook import CallHook, CallPolicy
 from outlast.calls.view import Viewer
 from outlast.clock import SystemClock
@@ -102,14 +101,15 @@ async def _turn(agent: Agent[None, str], capabilities: list[Any]) -> None:
 
 def _hook(host: TurnCalls) -> CallHook:
     host.relax()
+    context = host.gate_context([])
     return CallHook(
         host=host,
         open_calls=OpenCallBook(),
-        breaker=Breaker(),
+        context=context,
+        gates=gates_for(context),
         policy=CallPolicy(timedelta(seconds=60), timedelta(hours=24), timedelta(seconds=1)),
         parking=host,
-        control=FunctionToolset(),
-        control_names=NAMES,
+        control=ControlToolset(),
         instructions=None,
     )
 

@@ -64,6 +64,11 @@ def key_id() -> KeyId:
     return KeyId(_make("key"))
 
 
+def request_id() -> str:
+    """Of what a task that waits asks a person for."""
+    return _make("req")
+
+
 def reference_id() -> str:
     """What a person quotes to find an internal error in the logs."""
     return _make("ref")

@@ -19,7 +19,7 @@ from outlast.agents.surroundings import Overrides, check_needs_no_deps, surround
 from outlast.calls.call import CallThreads
 from outlast.calls.channel import ChannelHome
 from outlast.calls.connection import ConnectionSource
-from outlast.calls.control.background import BackgroundControl
+from outlast.calls.control.parts import ControlParts
 from outlast.calls.control.toolset import INSTRUCTIONS, control_toolset
 from outlast.calls.hook import CallPolicy
 from outlast.calls.view import Viewer
@@ -387,7 +387,6 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.push_async_callback(host.close)
         secrets, worker_id, viewer = self.secrets, ids.worker_id(), Viewer(files)
         parked = ParkedCalls(database, signals, viewer, abandon_after=settings.abandon_after)
-        backend = BackgroundControl(database, files, signals, self._clock)
         return WorkerParts(
             database=database,
             files=files,
@@ -405,7 +404,7 @@ class Outlast(Generic[DepsT, OutputT]):
                 deadline=settings.call_deadline,
                 connections=ConnectionSource(database, self._sealing, self._clock, asyncio.get_running_loop()),
             ),
-            control=control_toolset(backend),
+            control=control_toolset(ControlParts(database, files, signals, self._clock)),
             instructions=self._instructions,
             worker_id=worker_id,
             context=surrounding_context(),

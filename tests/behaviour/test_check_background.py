@@ -11,8 +11,8 @@ from pydantic_core import to_json
 
 import outlast as public
 from outlast import Outlast, Settings, hints
-from outlast.calls.control.background import BackgroundControl
-from outlast.calls.control.toolset import INSTRUCTIONS, NAMES
+from outlast.calls.control.check_background import BackgroundControl
+from outlast.calls.control.toolset import INSTRUCTIONS, TOOLS
 from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call, tool_returns
 from tests.support.logs.histories import check_history, return_of
@@ -183,7 +183,7 @@ async def test_cancel_of_a_finished_task_returns_its_real_outcome(runtime: Runti
 
 async def test_a_cancel_that_is_not_confirmed_says_so(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """B6: a thread cannot be killed; the model hears that it may still finish."""
-    monkeypatch.setattr("outlast.calls.control.background._CANCEL_SECONDS", 0.05)
+    monkeypatch.setattr("outlast.calls.control.check_background._CANCEL_SECONDS", 0.05)
     here = ThreadGate()
 
     def survey() -> str:
@@ -294,8 +294,9 @@ async def test_outlasts_own_tools_and_words_are_few(runtime: Runtime) -> None:
     async with runtime(model) as outlast:
         await (await outlast.sessions.create()).ask("Hi")
     (request,) = model.requests
-    own = {name: tool for name, tool in request.tools.items() if name in NAMES}
-    assert set(own) == NAMES
+    names = {make.__name__ for make in TOOLS}
+    own = {name: tool for name, tool in request.tools.items() if name in names}
+    assert set(own) == names
     schema = [
         {"name": each.name, "description": each.description, "parameters": each.parameters_json_schema}
         for each in own.values()

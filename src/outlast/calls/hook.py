@@ -1,7 +1,7 @@
 """The per-run capability that sees every tool of an agent, unchanged, and gives each call its budget."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 import structlog
 from pydantic_ai import RunContext, ToolDefinition, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, CombinedCapability
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import OutputContext
@@ -21,9 +21,12 @@ from outlast import trace
 from outlast.calls import outcomes
 from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
-from outlast.calls.control.toolset import WithControlTools
+from outlast.calls.control.toolset import ControlToolset, WithControlTools
+from outlast.calls.deferrable import asking, hand_back
 from outlast.calls.ends import CallEnds, Unconfirmed
-from outlast.calls.gates.breaker import ADVICE, MOST, REFUSED, Breaker
+from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
+from outlast.calls.gates.gates import Gates
+from outlast.calls.gates.standing import GateContext
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.calls.run_tasks import RunTasks
@@ -92,17 +95,19 @@ class CallHook(RunTasks):
 
     host: CallHost
     open_calls: OpenCalls
-    breaker: Breaker
+    context: GateContext
+    gates: Gates
     policy: CallPolicy
     parking: Parking
-    control: AbstractToolset[Any]
-    control_names: frozenset[str]
+    control: ControlToolset
     instructions: str | None
     conceal: Callable[[ModelRequestContext], ModelRequestContext] | None = None
     keeper: ToolsetKeeper = field(default_factory=ToolsetKeeper)
     ends: CallEnds = field(default_factory=CallEnds)
     repeatable: set[str] = field(default_factory=set[str])
     """The calls of this run that were run and may be run again."""
+    kept_back: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
+    """The tools that ask for an approval or have their results from outside, as the agent gave them."""
     uses_of_outputs: list[Uses] = field(default_factory=list[Uses])
     """What output functions and validators used, for whoever counts it."""
 
@@ -113,7 +118,7 @@ class CallHook(RunTasks):
         return self.instructions
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return WithControlTools(self.keeper.around(toolset), self.control)
+        return WithControlTools(self.keeper.around(toolset), self.control, self.kept_back)
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -127,23 +132,84 @@ class CallHook(RunTasks):
         call_id, hints = call.tool_call_id, hints_of(tool_def.metadata)
         if self.open_calls.is_answered(call_id) or self.open_calls.is_masked(call_id):
             return PUT_BACK
-        is_control = call.tool_name in self.control_names
-        if hints.may_run_again or is_control:
+        if hints.may_run_again or self._cannot_have_run(ctx, call):
             self.repeatable.add(call_id)
         elif self.open_calls.was_in_flight(call_id):
             return PUT_BACK
-        if not is_control and self.breaker.refuses(call.tool_name, call.args):
-            raise ToolFailed(REFUSED.format(count=MOST))
+        request = self._request(ctx, call, tool_def, args, hints)
+        if call.tool_name in self.control.tools:
+            return await self._run(ctx, call, request, handler)
+        verdict = await self.gates.admit(request)
+        if not isinstance(verdict, Run):
+            return await self._answer(request, verdict)
+        hand_back(request)
+        try:
+            return await self._run(ctx, call, request, handler, args=verdict.args)
+        except (ApprovalRequired, CallDeferred) as asked:
+            verdict = await self.gates.admit(asking(request, asked))
+            if isinstance(verdict, Run):
+                raise
+            return await self._answer(request, verdict)
+
+    def _request(
+        self, ctx: RunContext[Any], call: ToolCallPart, tool_def: ToolDefinition, args: Any, hints: Hints
+    ) -> CallRequest:
+        of, given = self.context, self.kept_back.get(call.tool_name)
+        return CallRequest(
+            of.session_id,
+            of.owner_id,
+            of.turn_id,
+            of.agent,
+            call.tool_call_id,
+            given or tool_def,
+            hints,
+            raw_args=call.args,
+            args=args,
+            is_approved=ctx.tool_call_approved,
+            needs_approval=given is not None and given.kind == "unapproved",
+            is_external=given is not None and given.kind == "external",
+        )
+
+    def _cannot_have_run(self, ctx: RunContext[Any], call: ToolCallPart) -> bool:
+        """Whether, in this attempt or an earlier one, nobody can have let it begin."""
+        return call.tool_name in self.kept_back and not self._has_handler(ctx.root_capability)
+
+    async def _answer(self, request: CallRequest, verdict: Answer | Wait) -> Any:
+        """What the model gets of a call that a gate keeps from running; noted before it is told."""
+        if isinstance(verdict, Wait):
+            answer = await decided(self._make_wait(request, verdict))
+            if isinstance(answer, Parked):
+                return answer.handle
+            verdict = Answer(failure=outcomes.CANNOT_WAIT)
+        self.ends.begin(request.call_id)
+        if verdict.failure is not None:
+            self.ends.failed[request.call_id] = verdict.failure
+            raise ToolFailed(verdict.failure)
+        value = outcomes.normalise(verdict.value)
+        self.ends.finished[request.call_id] = content_of(value)
+        return value
+
+    async def _make_wait(self, request: CallRequest, wait: Wait) -> Parked | NotParked:
+        answer = await self.parking.wait(request, wait)
+        if isinstance(answer, Parked):
+            self.ends.begin(request.call_id)
+            self.ends.parked[request.call_id] = answer
+        return answer
+
+    async def _run(
+        self, ctx: RunContext[Any], call: ToolCallPart, request: CallRequest, handler: Any, *, args: Any = None
+    ) -> Any:
+        """`args`: in place of those that were asked for."""
         running = self.host.begin(call)
         running.shared_usage = ctx.usage
-        self.ends.begin(call_id)
-        inner = start(running, handler, args)
+        self.ends.begin(call.tool_call_id)
+        inner = start(running, handler, request.args if args is None else args)
         try:
-            parked = await self._wait(running, inner, Hints(budget=None) if is_control else hints)
-            return parked.handle if parked is not None else await self._result(running, inner)
+            parked = await self._wait(running, inner, request)
+            return parked.handle if parked is not None else await self._result(running, inner, request)
         except (asyncio.CancelledError, OutlastError):  # the latter: the attempt was lost meanwhile
-            if call_id not in self.ends.parked:
-                await self._cancel(running, inner)
+            if call.tool_call_id not in self.ends.parked:
+                await self._cancel(running, inner, request)
             raise
 
     async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
@@ -179,8 +245,9 @@ class CallHook(RunTasks):
                 self.ends.failed[call.tool_call_id] = outcomes.output_failed(call.tool_name, exc)
             raise
 
-    async def _wait(self, running: RunningCall, inner: asyncio.Task[Any], hints: Hints) -> Parked | None:
+    async def _wait(self, running: RunningCall, inner: asyncio.Task[Any], request: CallRequest) -> Parked | None:
         """Until the call ends, is parked, or runs into its deadline."""
+        hints = request.hints
         deadline = hints.deadline or self.policy.deadline
         budget = self.policy.budget if hints.budget is UNSET else hints.budget
         if budget is None:
@@ -196,7 +263,7 @@ class CallHook(RunTasks):
                     self.host.say_waiting(running, answer.reason)
                 await self._until(inner, deadline - timedelta(seconds=monotonic() - running.started), None)
         if not inner.done():
-            await self._cancel(running, inner)
+            await self._cancel(running, inner, request)
             raise ToolFailed(f"The tool {running.tool!r} did not end within {deadline.total_seconds():g} s.")
         return None
 
@@ -218,7 +285,9 @@ class CallHook(RunTasks):
 
         return await decided(park())
 
-    async def _result(self, running: RunningCall, ended: "asyncio.Task[Any] | Future[Any]") -> Any:
+    async def _result(
+        self, running: RunningCall, ended: "asyncio.Task[Any] | Future[Any]", request: CallRequest
+    ) -> Any:
         """What the model gets of a call that has ended; noted before it is told."""
         if running.is_lost:
             raise AttemptLost("The call was given to another worker.")
@@ -228,12 +297,12 @@ class CallHook(RunTasks):
         except AttemptLost:
             raise
         except Exception as exc:
-            error = self._failed(running, outcomes.translate(running.tool, exc, running.secrets))
+            error = self._failed(request, outcomes.translate(running.tool, exc, running.secrets))
             if isinstance(error, outcomes.FAILURES):
                 self.ends.failed[running.call_id] = clean.words_of(error, most=None)
             raise error from exc
-        if running.tool not in self.control_names:
-            self.breaker.record(running.tool, running.args, is_failure=False)
+        if running.tool not in self.control.tools:
+            self.gates.ended(request, None)
         self.ends.finished[running.call_id] = content_of(value)
         return value
 
@@ -243,16 +312,15 @@ class CallHook(RunTasks):
             raise outcomes.internal_error(running.tool, asyncio.CancelledError(), running.secrets)
         return await self.host.view(running, outcomes.plain_value(ended.result(), running.secrets))
 
-    def _failed(self, running: RunningCall, error: BaseException) -> BaseException:
-        if running.tool in self.control_names:
+    def _failed(self, request: CallRequest, error: BaseException) -> BaseException:
+        if request.tool in self.control.tools:
             return error
         if is_transient(error):
-            self.ends.transient.add(running.call_id)
-            return error
-        count = self.breaker.record(running.tool, running.args, is_failure=True)
-        return _with_advice(error, count) if count >= MOST else error
+            self.ends.transient.add(request.call_id)
+        said = self.gates.ended(request, error)
+        return _with_advice(error, said) if said else error
 
-    async def _cancel(self, running: RunningCall, inner: asyncio.Task[Any]) -> None:
+    async def _cancel(self, running: RunningCall, inner: asyncio.Task[Any], request: CallRequest) -> None:
         """Cancel, and find out what really happened: ended, cancelled, or not confirmed within the grace."""
         had_ended = inner.done()
         inner.cancel()
@@ -264,7 +332,7 @@ class CallHook(RunTasks):
         ended = really(running, inner)
         if had_ended or not (ended.cancelled() or ended.exception()):
             # Noted as its end, or as its error; the run that would be told is over. What takes too long is cancelled.
-            await _within(self._result(running, ended), f"end {running.call_id}", self.policy.grace)
+            await _within(self._result(running, ended, request), f"end {running.call_id}", self.policy.grace)
         else:
             self.ends.canceled.add(running.call_id)
             error = await _within(_close(running), f"close {running.call_id}", self.policy.grace)
@@ -344,7 +412,7 @@ def content_of(value: Any) -> Any:
     return cast(ToolReturn[Any], value).return_value if isinstance(value, ToolReturn) else value
 
 
-def _with_advice(error: BaseException, count: int) -> BaseException:
-    replacement = ToolFailed(f"{clean.words_of(error, most=None)}\n{ADVICE.format(count=count)}")
+def _with_advice(error: BaseException, said: Sequence[str]) -> BaseException:
+    replacement = ToolFailed("\n".join((clean.words_of(error, most=None), *said)))
     replacement.__cause__ = error
     return replacement

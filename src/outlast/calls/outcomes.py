@@ -47,6 +47,10 @@ HANDED_OUT = (
 )
 CANCELED = "This call was cancelled before it finished. Some of its effects may have happened."
 CANCELED_REPEATABLE = "This call was cancelled before it finished. It may be run again without harm."
+CANNOT_WAIT = (
+    "Not run: it would have to wait for somebody, and nothing more can wait here now. Too many tasks of this "
+    "conversation are open, or its turn is ending."
+)
 NEVER_RAN = frozenset({NOT_RUN, NEEDS_APPROVAL, NEEDS_RESULT})
 """What is said of calls that cannot have taken effect: nobody need settle them."""
 NEVER_CONFIRMED = (

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from outlast.calls.call import RunningCall
+from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.ids import TaskId
 from outlast.tool_hints import Hints
 from outlast.transitions.parked import Reason, ran
@@ -14,6 +15,10 @@ from outlast.transitions.parked import Reason, ran
 _MESSAGE = (
     "Still running after {ran}; {why}, so it goes on in the background as task {task_id}. Its end will be told to "
     "you here. Go on with other work or end your turn; use check_background only if you need it now."
+)
+_AWAITING = (
+    "Not run yet: it waits for {kind}, as task {task_id}. What becomes of it will be told to you here. Go on with "
+    "other work or end your turn, and tell the user what it waits for."
 )
 _SO: Mapping[str, str] = {"budget": "that is past its budget", "steering": "a new message came"}
 
@@ -34,11 +39,15 @@ class NotParked:
 
 
 class Parking(Protocol):
-    """Turns a running call into a task, or says why not. Not interruptible: once begun, it is decided."""
+    """Turns a call into a task, or says why not. Not interruptible: once begun, it is decided."""
 
     async def park(
         self, call: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta, *, reason: Reason
     ) -> Parked | NotParked: ...
+
+    async def wait(self, call: CallRequest, wait: Wait) -> Parked | NotParked:
+        """A call that has not begun becomes a task that waits for somebody."""
+        ...
 
 
 def handle_of(task_id: TaskId, tool: str, budget_seconds: float, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,4 +60,16 @@ def handle_of(task_id: TaskId, tool: str, budget_seconds: float, facts: Mapping[
         "budget_seconds": budget_seconds,
         **facts,
         "message": _MESSAGE.format(ran=ran(facts), why=why, task_id=task_id),
+    }
+
+
+def awaiting_handle(task_id: TaskId, tool: str, kind: str) -> dict[str, Any]:
+    """What the model gets at once of a call that waits for somebody."""
+    return {
+        "type": "background",
+        "task_id": task_id,
+        "tool": tool,
+        "budget_seconds": 0,
+        "awaiting": kind,
+        "message": _AWAITING.format(kind=kind, task_id=task_id),
     }

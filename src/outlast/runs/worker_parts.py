@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from contextvars import Context
 from dataclasses import dataclass, field
-from typing import Any
-
-from pydantic_ai.toolsets import AbstractToolset
 
 from outlast.agents.host import AgentHost
 from outlast.calls.call import CallThreads
+from outlast.calls.control.toolset import ControlToolset
 from outlast.events.signals import Signals
 from outlast.ids import WorkerId
 from outlast.runs.call_parts import CallParts
@@ -30,7 +28,7 @@ class WorkerParts:
     secrets: Secrets
     threads: CallThreads
     calls: CallParts
-    control: AbstractToolset[Any]
+    control: ControlToolset
     instructions: str | None
     worker_id: WorkerId
     context: Context = field(default_factory=Context)

@@ -1,1 +1,1 @@
-"""What a call passes before it runs, one module each."""
+"""What a call passes before it runs, one module each; `standing` lists them in their order."""

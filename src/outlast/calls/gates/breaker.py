@@ -6,6 +6,9 @@ from typing import Any, cast
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_core import from_json, to_json
 
+from outlast.calls.gates.gate import RUN, Answer, CallRequest, Verdict
+from outlast.calls.transient import is_transient
+
 MOST = 3
 ADVICE = (
     "This exact call has now failed {count} times in a row. Do not repeat it: change the arguments, use another "
@@ -19,7 +22,7 @@ _TRANSIENT = "outlast_transient"
 
 
 class Breaker:
-    """Counts identical failures in a row. Built from history, so that a crash does not reset it."""
+    """A gate that counts identical failures in a row. Built from history, so that a crash does not reset it."""
 
     def __init__(self, history: Iterable[ModelMessage] = ()) -> None:
         self._key: tuple[str, str] | None = None
@@ -36,6 +39,16 @@ class Breaker:
             if isinstance(part, ToolReturnPart) and part.tool_call_id in calls and not _is_transient(part):
                 call = calls[part.tool_call_id]
                 self.record(call.tool_name, call.args, is_failure=part.outcome in ("failed", "retried"))
+
+    async def admit(self, call: CallRequest) -> Verdict:
+        return Answer(failure=REFUSED.format(count=MOST)) if self.refuses(call.tool, call.raw_args) else RUN
+
+    def ended(self, call: CallRequest, error: BaseException | None) -> str | None:
+        """What passes by itself does not count."""
+        if error is not None and is_transient(error):
+            return None
+        count = self.record(call.tool, call.raw_args, is_failure=error is not None)
+        return ADVICE.format(count=count) if count >= MOST else None
 
     def record(self, tool: str, args: Any, *, is_failure: bool) -> int:
         """Count an end; gives how many identical failures in a row there are now."""

@@ -25,7 +25,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
 from outlast.agents import prompt
@@ -39,8 +38,9 @@ from outlast.agents.output import OutputTypes
 from outlast.agents.usage import shared, usage_of
 from outlast.calls import outcomes
 from outlast.calls.call import CallThreads
-from outlast.calls.control.toolset import NAMES
-from outlast.calls.gates.breaker import Breaker, mark_transient
+from outlast.calls.control.toolset import ControlToolset
+from outlast.calls.gates.breaker import mark_transient
+from outlast.calls.gates.standing import gates_for
 from outlast.calls.hook import CallHook
 from outlast.calls.shared_usage import take_used
 from outlast.events import foreign
@@ -78,7 +78,7 @@ class TurnRun:
     threads: CallThreads
     calls: TurnCalls
     call_log: CallLog
-    control: AbstractToolset[Any]
+    control: ControlToolset
     instructions: str | None
     output_types: OutputTypes
     messages: list[ModelMessage]
@@ -169,14 +169,15 @@ class TurnRun:
         calls = self.policy.calls
         if self.claim.budget is not UNSET:
             calls = replace(calls, budget=self.claim.budget)
+        context = self.calls.gate_context(self.messages[self.own_from :])
         return CallHook(
             host=self.calls,
             open_calls=self.book,
-            breaker=Breaker(self.messages[self.own_from :]),
+            context=context,
+            gates=gates_for(context),
             policy=calls,
             parking=self.calls,
             control=self.control,
-            control_names=NAMES,
             instructions=self.instructions,
             conceal=Concealed(self.log.secrets),
         )

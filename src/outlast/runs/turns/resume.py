@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 
 from outlast.agents.messages import history
 from outlast.calls.outcomes import MAY_HAVE_RUN, interrupted
-from outlast.calls.parking import handle_of
+from outlast.calls.parking import awaiting_handle, handle_of
 from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import TaskId
@@ -91,10 +91,7 @@ def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked:
     book.masked = history.masked_calls(messages) & book.in_flight.keys()
     for task in parked:
         if task.call_id in book.in_flight and task.tool is not None:
-            budget = task.spec.get("budget_seconds", 0)
-            facts = task.parked or facts_of("budget", timedelta(seconds=budget))
-            handle = handle_of(task.id, task.tool, budget, facts)
-            part = ToolReturnPart(tool_name=task.tool, content=handle, tool_call_id=task.call_id)
+            part = ToolReturnPart(tool_name=task.tool, content=_handle(task, task.tool), tool_call_id=task.call_id)
             book.recorded[task.call_id] = Recorded(part)
             book.decided.add(task.call_id)
             book.untold[task.call_id] = task.id
@@ -111,3 +108,12 @@ def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked:
             book.decided.add(call_id)
             book.untold.pop(call_id, None)
     return book
+
+
+def _handle(task: Task, tool: str) -> dict[str, Any]:
+    """What the model was, or will be, given of a call that is a task."""
+    if task.request is not None and task.parked is None:
+        return awaiting_handle(task.id, tool, task.request["kind"])
+    budget = task.spec.get("budget_seconds", 0)
+    facts = task.parked or facts_of("budget", timedelta(seconds=budget))
+    return handle_of(task.id, tool, budget, facts)

@@ -1,18 +1,20 @@
 """The turn's side of its calls: their channels, their parking, and what the model is shown of their results."""
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import timedelta
 from typing import Any, cast
 
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ModelMessage, ToolCallPart
 
 from outlast import ids
 from outlast.agents.lease import DepsLease
 from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.files import has_files
-from outlast.calls.parking import NotParked, Parked, handle_of
+from outlast.calls.gates.gate import CallRequest, Wait
+from outlast.calls.gates.standing import GateContext
+from outlast.calls.parking import NotParked, Parked, awaiting_handle, handle_of
 from outlast.calls.shared_usage import take_used
 from outlast.clock import monotonic
 from outlast.events.types import EventType
@@ -96,6 +98,12 @@ class TurnCalls:
         left = [take_used(call) for call_id, call in self._begun.items() if call_id not in elsewhere]
         return [each for each in left if each is not None]
 
+    def gate_context(self, messages: Sequence[ModelMessage]) -> GateContext:
+        fence = self._log.fence
+        return GateContext(
+            fence.session_id, self._owner_id, fence.turn_id, self._agent, self._parts.home.database, messages
+        )
+
     def begin(self, call: ToolCallPart) -> RunningCall:
         self._press_again()
         earlier = self._begun.get(call.tool_call_id)
@@ -154,12 +162,9 @@ class TurnCalls:
         facts = facts_of(reason, ran_for)
 
         def make(unit: Unit) -> NotParked | None:
-            fence = self._log.fence
-            row = turns.get(unit.connection, fence.turn_id)
-            if row is None or row.stop_requested_at is not None:
-                return NotParked(None)
-            if tasks.open_count(unit.connection, fence.session_id) >= self._parts.max_open_tasks:
-                return NotParked(TOO_MANY)
+            refusal, fence = self._refusal(unit), self._log.fence
+            if refusal is not None:
+                return refusal
             new = NewTask(
                 task_id,
                 title=call.tool,
@@ -187,6 +192,42 @@ class TurnCalls:
             return refusal
         self._hand_over(call, inner, task_id, hints, remaining)
         return Parked(task_id, handle_of(task_id, call.tool, budget.total_seconds(), facts))
+
+    async def wait(self, call: CallRequest, wait: Wait) -> Parked | NotParked:
+        """The same for a call that has not begun: a task without a worker, with the request that it waits for."""
+        task_id = ids.task_id()
+
+        def make(unit: Unit) -> NotParked | None:
+            refusal = self._refusal(unit)
+            if refusal is not None:
+                return refusal
+            asked = {"id": ids.request_id(), "kind": wait.kind, "prompt": wait.prompt, "asked_at": unit.now.isoformat()}
+            new = NewTask(
+                task_id,
+                title=call.tool,
+                turn_id=call.turn_id,
+                call_id=call.call_id,
+                agent=self._agent,
+                tool=call.tool,
+                spec={"args": call.raw_args},
+                group=call.hints.group,
+                may_run_again=call.hints.may_run_again,
+                deadline_at=None if wait.deadline is None else unit.now + wait.deadline,
+                request={**wait.details, **asked},
+            )
+            task_moves.make(unit, call.session_id, new, worker_id=None)
+            return None
+
+        refusal = await self._log.commit("wait", make)
+        return refusal or Parked(task_id, awaiting_handle(task_id, call.tool, wait.kind))
+
+    def _refusal(self, unit: Unit) -> NotParked | None:
+        fence = self._log.fence
+        row = turns.get(unit.connection, fence.turn_id)
+        if row is None or row.stop_requested_at is not None:
+            return NotParked(None)
+        is_full = tasks.open_count(unit.connection, fence.session_id) >= self._parts.max_open_tasks
+        return NotParked(TOO_MANY) if is_full else None
 
     def _hand_over(
         self, call: RunningCall, inner: asyncio.Task[Any], task_id: TaskId, hints: Hints, deadline_in: float
