@@ -3,7 +3,7 @@
 import asyncio
 import io
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -83,6 +83,27 @@ def test_progress_does_not_interrupt_a_sentence() -> None:
         "↷ survey 75%  3 of 4",
         "↷ survey 25%  1 of 4",
     ]
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [
+        ([], "✗ charge(amount=5) interrupted after 13 s: It was stopped."),
+        ([("turn.resumed", {"attempt": 2})], "✗ charge(amount=5) interrupted: It was stopped."),
+    ],
+)
+def test_how_long_a_call_ran_is_told_only_if_it_is_known(between: list[tuple[str, dict[str, Any]]], told: str) -> None:
+    """K1: nobody knows when a call ended whose process did; the time until a new one began is not how long it ran."""
+    shown = io.StringIO()
+    view = SessionView(PlainScreen(Console(file=shown, width=80)))
+    call = {"call_id": "call_1", "tool": "charge"}
+    begun = ("call.started", {**call, "args": {"amount": 5}})
+    ended = ("call.ended", {**call, "outcome": "interrupted", "part": {"content": "It was stopped."}})
+    began_at = datetime.now(UTC)
+    for number, (kind, data) in enumerate([begun, *between, ended]):
+        at = began_at if number == 0 else began_at + timedelta(seconds=13)
+        view.show(Event(ids.session_id(), number, kind, at, data))
+    assert shown.getvalue().splitlines()[-1] == told
 
 
 async def test_lines_from_any_thread_are_shown_whole_and_in_the_loop() -> None:

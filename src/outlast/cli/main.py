@@ -27,6 +27,7 @@ app = typer.Typer(
     help="A runtime for AI agents whose work takes longer than a request.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # what stands in brackets is text, and lines are joined to paragraphs
 )
 
 HERE = "Run agents"

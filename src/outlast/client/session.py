@@ -36,6 +36,9 @@ class Session:
         self._connection = connection
         self._path = path("sessions", seen.id)
 
+    def __repr__(self) -> str:
+        return f"<Session {self.id} {self.state}>"
+
     @property
     def title(self) -> str | None:
         return self.seen.title

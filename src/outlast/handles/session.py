@@ -49,6 +49,9 @@ class Session:
         self._database = services.database
         self._seen = row
 
+    def __repr__(self) -> str:
+        return f"<Session {self.id} {self.state}>"
+
     @property
     def title(self) -> str | None:
         return self._services.shown.value(self._seen.title)

@@ -12,10 +12,13 @@ from outlast.cli.target import Token
 def chat(
     app: Annotated[
         str | None,
-        typer.Argument(help="A file or module with an Outlast or an Agent: app.py, app.py:name. [default: a server]"),
+        typer.Argument(
+            metavar="APP", help="A file or module with an Outlast or an Agent: app.py, app.py:name. [default: a server]"
+        ),
     ] = None,
     database: Annotated[
-        str | None, typer.Option(help="Where a plain agent's work is kept. [default: outlast.db]")
+        str | None,
+        typer.Option("--database", "-d", help="Where a plain agent's work is kept. [default: outlast.db]"),
     ] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="Go on with this session.")] = None,
     continue_: Annotated[bool, typer.Option("--continue", help="Go on with the latest session.")] = False,

@@ -19,6 +19,8 @@ class SeenCall:
     args: Any
     started_at: datetime
     progress: dict[str, Any] | None = None
+    is_cut: bool = False
+    """Its process ended under it: nobody knows when."""
 
     @property
     def name(self) -> str:
@@ -54,6 +56,9 @@ class Activity:
                 self.turn_id, self.turn_since, self.has_begun = event.turn_id, event.at, False
             case "turn.started":
                 self.has_begun = True
+            case "turn.resumed":
+                for call in self.calls.values():
+                    call.is_cut = True
             case "turn.completed" | "turn.failed" | "turn.stopped":
                 self.turn_id = self.turn_since = None
                 self.calls.clear()

@@ -121,7 +121,9 @@ class SessionView:
             line = Text.assemble(("✓ ", "green"), call.name, (f" {passed}", "dim"))
         else:
             said = words.shortened(self._explain(str(in_words(data["part"].get("content", "")))), 300)
-            line = Text.assemble(("✗ ", "red"), call.name, (f" {data['outcome']} after {passed}: {said}", "dim"))
+            # Of a call whose process ended, the time until somebody noticed would count as well.
+            after = "" if call.is_cut else f" after {passed}"
+            line = Text.assemble(("✗ ", "red"), call.name, (f" {data['outcome']}{after}: {said}", "dim"))
         self._screen.line(line)
 
     def _task(self, event: Event) -> None:
