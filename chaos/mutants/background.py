@@ -95,9 +95,9 @@ OWNED = (
         "a task that may not be repeated is run again after a crash",
         (
             Edit(
-                "src/outlast/transitions/task_moves.py",
-                "    elif task.cancel_requested_at is not None or not task.may_run_again:\n",
-                "    elif task.cancel_requested_at is not None:\n",
+                "src/outlast/transitions/kinds/call.py",
+                "    if task.cancel_requested_at is not None or not task.may_run_again:\n",
+                "    if task.cancel_requested_at is not None:\n",
             ),
         ),
         Test(f"{_CRASHES}::test_work_that_may_not_repeat_is_told_as_interrupted"),

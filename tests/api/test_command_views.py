@@ -16,7 +16,7 @@ from outlast.cli.main import app
 from outlast.client.session import Session
 from outlast.errors import InvalidInput
 from outlast.testing import call
-from outlast.transitions import task_moves, wake
+from outlast.transitions import task_errors, wake
 from outlast.wire.task import TaskAnswer
 from tests.support.network.server import serving
 from tests.support.turns.runtime import Runtime, scripted
@@ -92,7 +92,7 @@ async def test_an_interrupted_task_is_told_as_what_is_known_of_it(runtime: Runti
         await command.client.tasks.cancel(task.id)
         await session.settled(wait=10)
         stored = await command.outlast.tasks_of("ada").get(task.id)
-        interrupted = replace(stored, error={**task_moves.INTERRUPTED})
+        interrupted = replace(stored, error={**task_errors.INTERRUPTED})
         assert "was interrupted when its process ended" in wake.headline(interrupted)
         assert "process ended; " in wake.headline(interrupted)
 

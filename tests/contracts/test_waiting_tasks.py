@@ -9,12 +9,15 @@ from outlast import ids
 from outlast.duties.overdue_tasks import expire_overdue
 from outlast.errors import OutlastError
 from outlast.ids import SessionId, TaskId, WorkerId
+from outlast.runs.kinds.registry import STARTS
 from outlast.store.database import Database
 from outlast.store.group_commit import LeftOut
 from outlast.store.repositories import events, tasks, workers
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks, task_moves
+from outlast.transitions import many_tasks, task_errors, task_moves
+from outlast.transitions.kinds import registry
+from outlast.transitions.kinds.kind import Kind
 from outlast.transitions.many_tasks import Wanted
 from tests.support.stores.store import OWNER, new_session
 
@@ -95,7 +98,7 @@ async def test_a_task_that_nobody_answers_ends_at_its_deadline(database: Databas
     await expire_overdue(database)
     ended = await _found(database, soon.id)
     assert ended.state is TaskState.FAILED
-    assert ended.error == task_moves.NOT_ANSWERED
+    assert ended.error == task_errors.NOT_ANSWERED
     assert (await _found(database, later.id)).state is TaskState.AWAITING_INPUT
 
 
@@ -134,4 +137,41 @@ async def test_a_task_says_how_often_it_may_be_tried(database: Database, most: i
 
     task = await _found(database, await database.transaction(die, name="die"))
     assert task.state is state
-    assert task.error == (task_moves.CRASH_LOOP if most else None)
+    assert task.error == (task_errors.CRASH_LOOP if most else None)
+
+
+async def test_a_kind_that_needs_no_worker_runs_without_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN 7: no takeover touches it, nobody starts it; a cancel or its deadline ends it here."""
+    elsewhere = Kind("elsewhere", verdict=lambda task, now, limits: None, needs_worker=False)
+    monkeypatch.setattr(registry, "KINDS", {**registry.KINDS, "elsewhere": elsewhere})
+    session_id = await new_session(database)
+
+    def make(unit: Unit) -> list[TaskId]:
+        deadlines = (unit.now, unit.now + timedelta(hours=1))
+        new = [NewTask(ids.task_id(), "ship", agent="a", kind="elsewhere", deadline_at=each) for each in deadlines]
+        made = [each.id for each in _accept(unit, session_id, *new) if isinstance(each, Task)]
+        assert not unit.committed.work
+        return made
+
+    late, open_ = await database.transaction(make, name="make")
+    assert {(await _found(database, each)).state for each in (late, open_)} == {TaskState.RUNNING}
+    assert not await database.read(lambda connection: tasks.running_without(connection, DEAD))
+    assert not (await database.read(workers.left)).tasks
+    await expire_overdue(database)
+    assert (await _found(database, late)).error == task_errors.TIMED_OUT
+    await database.transaction(lambda unit: task_moves.request_cancel(unit, open_, owner_id=OWNER), name="cancel")
+    assert (await _found(database, open_)).state is TaskState.CANCELED
+
+
+def test_a_kind_makes_no_move_that_a_task_cannot() -> None:
+    """DESIGN 7: the moves of a kind are data."""
+    assert set(registry.KINDS) >= {"call"}
+    for kind in registry.KINDS.values():
+        assert all(set(kind.moves[state]) <= tasks.MOVES[state] for state in TaskState)
+
+
+def test_every_kind_that_needs_a_worker_can_be_started_on_one() -> None:
+    """What is durable of a kind and how it is run stand in two registries."""
+    assert set(STARTS) == {name for name, kind in registry.KINDS.items() if kind.needs_worker}

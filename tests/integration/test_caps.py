@@ -14,7 +14,7 @@ from outlast.errors import TooManyRequests
 from outlast.ids import WorkerId
 from outlast.limits import Limits
 from outlast.store.repositories import sessions, tasks
-from outlast.store.repositories.tasks import NewTask
+from outlast.store.repositories.tasks import NewTask, Start, TaskState
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, tool_returns
 from outlast.testing.step import Step
@@ -190,7 +190,7 @@ def leave_behind(unit: Unit, owner: str, count: int) -> None:
             spec=spec,
             may_run_again=True,
         )
-        task = tasks.insert(unit, session, new, worker_id=WorkerId("wrk_dead"))
+        task = tasks.insert(unit, Start(session, new, TaskState.RUNNING, WorkerId("wrk_dead")))
         task_moves.orphaned(unit, task)
 
 

@@ -205,12 +205,13 @@ class _Still:
         self._is_there: dict[WorkerId, bool] = {}
 
     def is_left(self, found: TurnRow | Task) -> bool:
-        return not self._has_worker(found.worker_id) and self._unit.has_locked(found.session_id)
+        """What runs without a worker was left by none."""
+        worker_id = found.worker_id
+        is_dead = worker_id is not None and not self._has_worker(worker_id)
+        return is_dead and self._unit.has_locked(found.session_id)
 
-    def _has_worker(self, worker_id: WorkerId | None) -> bool:
+    def _has_worker(self, worker_id: WorkerId) -> bool:
         """Asked once: a name that is gone does not come back, and one that is there stays until the commit."""
-        if worker_id is None:
-            return False
         if worker_id not in self._is_there:
             self._is_there[worker_id] = workers.is_present(self._unit, worker_id)
         return self._is_there[worker_id]

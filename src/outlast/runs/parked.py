@@ -27,7 +27,7 @@ from outlast.store.repositories import outputs, spending, tasks
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks, task_moves
+from outlast.transitions import many_tasks, task_errors, task_moves
 from outlast.transitions.many_tasks import Ending
 from outlast.values import clean
 from outlast.values.redact import error_chain, last_line, redact
@@ -104,7 +104,7 @@ class ParkedCalls:
         if owned.task_id is not None:
             owned.unwatch = self._signals.watch(task_topic(owned.task_id), lambda: self._spawn(self._look(owned)))
         if deadline_in is not None:
-            owned.timers.append(loop.call_later(max(0.0, deadline_in), self._past, owned, task_moves.TIMED_OUT))
+            owned.timers.append(loop.call_later(max(0.0, deadline_in), self._past, owned, task_errors.TIMED_OUT))
         if progress_deadline is not None:
             self._watch_progress(owned, progress_deadline, is_flagged=False)
         if is_canceled:
@@ -201,7 +201,7 @@ class ParkedCalls:
         owned.timers.append(timer)
 
     def _abandon(self, owned: Owned) -> None:
-        self._spawn(self._tell(owned, TaskState.FAILED, error=task_moves.ABANDONED))
+        self._spawn(self._tell(owned, TaskState.FAILED, error=task_errors.ABANDONED))
 
     def _past(self, owned: Owned, error: dict[str, Any]) -> None:
         self._spawn(self._end_first(owned, error))
@@ -224,7 +224,7 @@ class ParkedCalls:
                 self._spawn(self._flag(owned, None))
             self._watch_progress(owned, seconds, is_flagged=False)
         elif is_flagged:
-            self._past(owned, task_moves.NO_PROGRESS)
+            self._past(owned, task_errors.NO_PROGRESS)
         else:
             self._spawn(self._flag(owned, f"no progress for {seconds:g} s"))
             self._watch_progress(owned, seconds, is_flagged=True)
@@ -252,7 +252,7 @@ class ParkedCalls:
                     await self._record(owned)
         except Exception as exc:
             log.error("the end of a call could not be kept as it was", call_id=owned.call.call_id, error=last_line(exc))
-            await self._tell(owned, TaskState.FAILED, error=task_moves.NOT_KEPT)
+            await self._tell(owned, TaskState.FAILED, error=task_errors.NOT_KEPT)
         finally:
             await self._let_go(owned)
 

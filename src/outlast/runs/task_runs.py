@@ -6,12 +6,11 @@ from typing import Any
 
 import structlog
 
-from outlast.agents.host import TurnContext
 from outlast.calls import outcomes
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.ids import TaskId, WorkerId
+from outlast.runs.kinds.registry import STARTS
 from outlast.runs.parked import SignalLatch
-from outlast.runs.run_task import run_task
 from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.group_commit import GroupCommit, LeftOut
@@ -148,12 +147,7 @@ class TaskRuns:
         try:
             if self._is_leaving:
                 return await parts.calls.parked.give_back(task)
-            host = parts.hosts[task.agent]
-            await host.enter()
-            lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
-            inner = await run_task(
-                host, parts.calls, parts.threads, task, lease, deadline_in=claimed.deadline_in, latch=latch
-            )
+            inner = await STARTS[task.kind](parts, claimed, latch)
         except Exception as exc:
             log.error("a task could not be run", task_id=task.id, exception=error_chain(exc))
             failed = outcomes.internal_error(task.tool or task.kind, exc, parts.secrets)

@@ -12,13 +12,13 @@ from outlast.errors import NotFound, OutlastError
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store.group_commit import LeftOut
-from outlast.store.locked_session import LockedSession
 from outlast.store.outbox import Work
 from outlast.store.repositories import task_groups, tasks
-from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
+from outlast.store.repositories.tasks import NewTask, Start, Task, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions import task_moves
+from outlast.transitions.kinds import registry
 from outlast.transitions.task_moves import tell
 
 
@@ -67,14 +67,15 @@ def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[
     """
     unit.lock_some([each.session_id for each in wanted], is_alone=is_alone)
     behind: dict[str, int] = {}
-    made: list[tuple[LockedSession, NewTask, WorkerId | None]] = []
+    made: list[Start] = []
     work: list[Work] = []
     kept = _kept(unit, wanted)
     for each in wanted:
         if unit.has_locked(each.session_id) and each.new.id not in kept:
             session = unit.lock(each.session_id)
-            if each.new.request is not None:
-                made.append((session, each.new, None))
+            state = registry.first_state(each.new, None)
+            if state is not TaskState.QUEUED:
+                made.append(Start(session, each.new, state, None))
                 continue
             owner_id = session.owner_id
             start = Work(each.new.id, owner_id, each.new.agent)
@@ -84,7 +85,7 @@ def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[
                     behind[owner_id] = tasks.waiting_count(unit.connection, owner_id)
                 start.priority = -behind[owner_id]
                 behind[owner_id] += 1
-            made.append((session, each.new, worker_id))
+            made.append(Start(session, each.new, registry.first_state(each.new, worker_id), worker_id))
             work.append(start)
     inserted = {each.id: each for each in tasks.insert_all(unit, made)} if made else {}
     for task in inserted.values():

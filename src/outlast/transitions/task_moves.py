@@ -18,34 +18,19 @@ from outlast.store.outbox import Work
 from outlast.store.repositories import inputs, spending, tasks
 from outlast.store.repositories.inputs import InputKind, InputState
 from outlast.store.repositories.spending import Spent, stored
-from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
+from outlast.store.repositories.tasks import NewTask, Start, Task, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions import inbox, turn_start, wake
-
-INTERRUPTED = {
-    "kind": "interrupted",
-    "message": "It was running when its process ended. It may or may not have taken effect.",
-}
-ABANDONED = {
-    "kind": "abandoned",
-    "message": "It ignored its cancel and may still be running. It may or may not take effect.",
-}
-NOT_ANSWERED = {"kind": "timeout", "message": "Nobody answered before its deadline."}
-TIMED_OUT = {"kind": "timeout", "message": "It did not end before its deadline and was told to stop."}
-NO_PROGRESS = {"kind": "no_progress", "message": "It was alive but made no progress, and was told to stop."}
-CRASH_LOOP = {"kind": "crash_loop", "message": "Its process ended each time it ran; it is not tried again."}
-NOT_KEPT = {"kind": "internal_error", "message": "It ended, but what it came to could not be kept."}
-
-_VERDICTS = frozenset(each["kind"] for each in (INTERRUPTED, ABANDONED, TIMED_OUT, NO_PROGRESS, CRASH_LOOP))
-"""What the runtime says of a task; anything else is what its code came to."""
+from outlast.transitions.kinds import registry
+from outlast.transitions.task_errors import NOT_ANSWERED, TIMED_OUT, VERDICTS
 
 
 def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId | None) -> Task:
-    """A task for work that already runs in this process; None: for one that begins when its request is answered."""
-    assert worker_id is not None or new.request is not None, "work that waits for a worker is accepted"
-    session = unit.lock(session_id)
-    task = tasks.insert(unit, session, new, worker_id=worker_id)
+    """A task for work that already runs in this process; None: for one that no worker runs, or not yet."""
+    session, state = unit.lock(session_id), registry.first_state(new, worker_id)
+    assert state is not TaskState.QUEUED, "work that waits for a worker is accepted"
+    task = tasks.insert(unit, Start(session, new, state, worker_id))
     tell(unit, EventType.TASK_CREATED, task)
     return task
 
@@ -69,7 +54,7 @@ def end(
         return Disposition.STALE_ATTEMPT
     if not task.is_run_by(attempt):
         late = {"state": target.value, "result": result, "error": error}
-        is_outcome = error is None or error["kind"] not in _VERDICTS
+        is_outcome = error is None or error["kind"] not in VERDICTS
         if is_outcome and task.is_over and task.late_outcome is None and task.attempt == attempt:
             tasks.set_values(unit, task_id, late_outcome=tasks.encode(late))
         return Disposition.STALE_ATTEMPT
@@ -85,7 +70,7 @@ def _end(
     error: dict[str, Any] | None = None,
     content: Sequence[Any] = (),
 ) -> Disposition:
-    moved = tasks.move(
+    moved = _move(
         unit,
         task,
         target,
@@ -99,6 +84,12 @@ def _end(
     return moved
 
 
+def _move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Disposition:
+    moves = registry.kind_of(task).moves
+    assert target in moves[task.state], f"{task.state} -> {target} is not a move of a task of kind {task.kind!r}"
+    return tasks.move(unit, task, target, **values)
+
+
 def add_usage(unit: Unit, task_id: TaskId, owner_id: str, spent: Spent) -> None:
     """What agents used that its tool ran: counted whoever told its end, and shown with it from its next event on."""
     spending.add_spent(unit, owner_id, spent)
@@ -110,14 +101,14 @@ def add_usage(unit: Unit, task_id: TaskId, owner_id: str, spent: Spent) -> None:
 
 
 def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str) -> Task:
-    """Ask a task to cancel. One that has not begun is cancelled here; one that is over stays what it is."""
+    """Ask a task to cancel. One that no worker has is cancelled here; one that is over stays what it is."""
     task = owned(unit, task_id, owner_id)
     if task.is_over:
         return task
     if task.cancel_requested_at is not None:
         unit.signal(task_topic(task_id))  # whoever runs it may not have heard of the first time
         return task
-    if task.state is not TaskState.RUNNING:
+    if task.worker_id is None:
         _end(unit, task, TaskState.CANCELED)
         return again(unit, task_id)
     tasks.set_values(unit, task_id, cancel_requested_at=unit.now_us)
@@ -137,15 +128,12 @@ def change(unit: Unit, task_id: TaskId, *, attempt: int, **values: Any) -> Dispo
 
 
 def orphaned(unit: Unit, task: Task) -> None:
-    """Its worker is dead: run it again if it may be, else tell that nobody knows."""
-    if task.deadline_at is not None and task.deadline_at <= unit.now:
-        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=TIMED_OUT)
-    elif task.cancel_requested_at is not None or not task.may_run_again:
-        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=INTERRUPTED)
-    elif task.attempt >= (task.max_attempts or unit.limits.max_claims):
-        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=CRASH_LOOP)
-    else:
+    """Its worker is dead: what becomes of it, its kind says. It is run again, or its end is told."""
+    error = registry.kind_of(task).verdict(task, unit.now, unit.limits)
+    if error is None:
         _requeue(unit, task, attempt=task.attempt)
+    else:
+        end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=error)
 
 
 def give_back(unit: Unit, claimed: Task) -> None:
@@ -164,7 +152,7 @@ def _requeue(unit: Unit, task: Task, *, attempt: int) -> None:
     behind = tasks.waiting_count(unit.connection, task.owner_id)
     # What has not begun has no start; what runs again keeps its first one.
     values = {"worker_id": None, "attempt": attempt, **({} if attempt else {"started_at": None})}
-    if tasks.move(unit, task, TaskState.QUEUED, **values) is Disposition.MOVED:
+    if _move(unit, task, TaskState.QUEUED, **values) is Disposition.MOVED:
         tell(unit, EventType.TASK_CHANGED, again(unit, task.id))
         unit.submit(work_of(task, behind=behind))
 
@@ -175,12 +163,13 @@ def seconds_left(unit: Unit, task: Task) -> float | None:
 
 
 def expire(unit: Unit, task_id: TaskId) -> None:
-    """Its deadline came while it waited for a worker, or for an answer."""
+    """Its deadline came while no worker had it: it waited for one or for an answer, or needs none."""
     task = _locked(unit, task_id)
-    if task is None or task.state not in tasks.WAITING or task.deadline_at is None or task.deadline_at > unit.now:
+    if task is None or task.is_over or task.worker_id is not None:
         return
-    error = NOT_ANSWERED if task.state is TaskState.AWAITING_INPUT else TIMED_OUT
-    _end(unit, task, TaskState.FAILED, error=error)
+    if task.deadline_at is not None and task.deadline_at <= unit.now:
+        error = NOT_ANSWERED if task.state is TaskState.AWAITING_INPUT else TIMED_OUT
+        _end(unit, task, TaskState.FAILED, error=error)
 
 
 def work_of(task: Task, *, behind: int = 0) -> Work:

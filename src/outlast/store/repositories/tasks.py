@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -40,8 +40,6 @@ MOVES: Mapping[TaskState, frozenset[TaskState]] = {
     TaskState.CANCELED: frozenset(),
 }
 ENDED = frozenset(state for state, onward in MOVES.items() if not onward)
-WAITING = frozenset({TaskState.QUEUED, TaskState.AWAITING_INPUT})
-"""Open, and run by nobody: no worker's timers run for it, and none can be dead that has it."""
 
 
 class WakePolicy(StrEnum):
@@ -349,15 +347,22 @@ def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) 
     return connection.execute(query, {"session": session_id}).scalar_one()
 
 
-def insert(unit: Unit, session: LockedSession, new: NewTask, *, worker_id: WorkerId | None) -> Task:
-    """A task that this worker runs as its first attempt, or that waits for a worker or an answer."""
-    (task,) = insert_all(unit, [(session, new, worker_id)])
+class Start(NamedTuple):
+    """A task of a locked session as it begins: its state, and the worker that runs it as its first attempt, if any."""
+
+    session: LockedSession
+    new: NewTask
+    state: TaskState
+    worker_id: WorkerId | None
+
+
+def insert(unit: Unit, start: Start) -> Task:
+    (task,) = insert_all(unit, [start])
     return task
 
 
-def insert_all(unit: Unit, made: Sequence[tuple[LockedSession, NewTask, WorkerId | None]]) -> list[Task]:
-    """Tasks of locked sessions, each run by its worker as the first attempt, or waiting if that is None."""
-    values = [_values(unit, *each) for each in made]
+def insert_all(unit: Unit, starts: Sequence[Start]) -> list[Task]:
+    values = [_values(unit, *each) for each in starts]
     unit.write_many(_INSERT, [[each[name] for name in _MADE] for each in values])
     return [from_row({**each, **_UNKNOWN}) for each in values]
 
@@ -366,9 +371,10 @@ def _clean(text: str | None) -> str | None:
     return None if text is None else clean.text(text)
 
 
-def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerId | None) -> dict[str, Any]:
-    is_run = worker_id is not None
-    waits_for = TaskState.QUEUED if new.request is None else TaskState.AWAITING_INPUT
+def _values(
+    unit: Unit, session: LockedSession, new: NewTask, state: TaskState, worker_id: WorkerId | None
+) -> dict[str, Any]:
+    is_run = state is TaskState.RUNNING
     return {
         "id": new.id,
         "session_id": session.id,
@@ -381,7 +387,7 @@ def _values(unit: Unit, session: LockedSession, new: NewTask, worker_id: WorkerI
         "tool": _clean(new.tool),
         "title": _clean(new.title),
         "spec": encode(new.spec or {}),
-        "state": (TaskState.RUNNING if is_run else waits_for).value,
+        "state": state.value,
         "detail": None,
         "progress": None if new.progress is None else encode(new.progress),
         "request": None if new.request is None else encode(new.request),
@@ -449,13 +455,13 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
 
 
 _QUEUED = (tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
-_IS_WAITING = sa.and_(tasks.c.state.in_([each.value for each in WAITING]), tasks.c.ended_at.is_(None))
 _SOME = 100
 
 
 def overdue(unit: Unit) -> list[TaskId]:
-    """Those that wait for a worker or an answer past their deadline."""
-    found = sa.select(tasks.c.id).where(_IS_WAITING, tasks.c.deadline_at <= unit.now_us, THERE)
+    """Those past their deadline that no worker has: nobody's timers run for them."""
+    is_nobodys = (tasks.c.ended_at.is_(None), tasks.c.worker_id.is_(None))
+    found = sa.select(tasks.c.id).where(*is_nobodys, tasks.c.deadline_at <= unit.now_us, THERE)
     return [TaskId(each) for each in unit.connection.execute(found.limit(_SOME)).scalars()]
 
 

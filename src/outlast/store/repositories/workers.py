@@ -128,7 +128,11 @@ _LEFT_TURNS = sa.select(turns.c.id, turns.c.session_id).where(
     turns.c.state == TurnState.RUNNING.value, turns.c.ended_at.is_(None), _nobody_has(turns), _there(turns)
 )
 _LEFT_TASKS = sa.select(tasks.c.id, tasks.c.session_id).where(
-    tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), _nobody_has(tasks), _there(tasks)
+    tasks.c.state == TaskState.RUNNING.value,
+    tasks.c.ended_at.is_(None),
+    tasks.c.worker_id.is_not(None),
+    _nobody_has(tasks),
+    _there(tasks),
 )
 _FORGOTTEN_TURNS = sa.select(turns.c.id, turns.c.session_id).where(
     turns.c.state == TurnState.QUEUED.value,

@@ -1,4 +1,4 @@
-"""Running the tool of a claimed task, for the first time or after its worker died: no turn, no model."""
+"""A call as a task: its tool is run, for the first time or after its worker died, without a turn or a model."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,21 +12,23 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, User
 from pydantic_ai.toolsets import AbstractToolset
 
 from outlast.agents.direct import cannot_be_run
-from outlast.agents.host import AgentHost
+from outlast.agents.host import TurnContext
 from outlast.agents.lease import DepsLease
 from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
-from outlast.calls.hook import start
+from outlast.calls.hook import start as begin
 from outlast.calls.run_tasks import RunTasks
 from outlast.calls.shared_usage import SharedUsage
 from outlast.containment import Contained
 from outlast.errors import AttemptLost
 from outlast.runs.call_parts import CallParts, bind_channel
 from outlast.runs.parked import Owned, SignalLatch
+from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import outputs, tasks
 from outlast.store.repositories.tasks import Task, WakePolicy
+from outlast.transitions.many_tasks import Claimed
 
 
 @dataclass
@@ -46,7 +48,7 @@ class _Capture(RunTasks):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
         self.running.shared_usage = ctx.usage
-        self.inner = start(self.running, handler, args)
+        self.inner = begin(self.running, handler, args)
         try:
             await asyncio.wait({self.inner})
         except asyncio.CancelledError:
@@ -56,25 +58,20 @@ class _Capture(RunTasks):
         return "(done)"
 
 
-async def run_task(
-    host: AgentHost,
-    parts: CallParts,
-    threads: CallThreads,
-    task: Task,
-    lease: DepsLease,
-    *,
-    deadline_in: float | None,
-    latch: SignalLatch,
-) -> asyncio.Task[Any]:
-    """Start the tool of a claimed task. What it comes to is told by the task; what this gives ends with the tool."""
-    running = await _running(parts, task)
+async def start(parts: WorkerParts, claimed: Claimed, latch: SignalLatch) -> asyncio.Task[Any]:
+    """What it comes to is told by the task; what this gives ends with the tool."""
+    task, calls = claimed.task, parts.calls
+    host = parts.hosts[task.agent]
+    await host.enter()
+    lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
+    running = await _running(calls, task)
     call = host.direct.caller(running)
     if call is None:
-        run = _run(host.agent, threads, running, lease)
+        run = _run(host.agent, parts.threads, running, lease)
         inner = asyncio.create_task(run, name=f"run {running.tool} {task.id}")
     else:
-        inner = start(running, partial(_call, call, threads, lease), None)
-    parts.parked.own(
+        inner = begin(running, partial(_call, call, parts.threads, lease), None)
+    calls.parked.own(
         Owned(
             running,
             inner,
@@ -83,7 +80,7 @@ async def run_task(
             when_over=lease.leave,
             is_silent=task.wake is WakePolicy.SILENT,
         ),
-        deadline_in=deadline_in,
+        deadline_in=claimed.deadline_in,
         progress_deadline=task.progress_seconds,
         is_unasked=not latch.has_heard and task.cancel_requested_at is None,
     )

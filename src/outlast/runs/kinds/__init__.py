@@ -1,0 +1,1 @@
+"""Kinds of task: how each is run on a worker."""

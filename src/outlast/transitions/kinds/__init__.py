@@ -1,0 +1,1 @@
+"""Kinds of task: what is durable of each, as data."""
