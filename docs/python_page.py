@@ -23,6 +23,7 @@ from outlast.events.outcome import CallOutcome, Usage
 from outlast.events.stream import EventStream
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
+from outlast.handles.known_agents import KnownAgent
 from outlast.handles.sending import SendOptions
 from outlast.handles.sessions import Sessions
 from outlast.handles.usage import UsageReport
@@ -46,6 +47,7 @@ MET_ON_THE_WAY = (
     Keys,
     Key,
     UsageReport,
+    KnownAgent,
     Spent,
 )
 """Not imported by name: they are what public things return or take."""

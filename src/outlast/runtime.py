@@ -5,16 +5,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from pydantic_ai import Agent, ToolDefinition
-from pydantic_ai.models import Model
+from typing_extensions import TypeVar
 
 from outlast import extras, ids
+from outlast.agents import stored_tool
+from outlast.agents.declared import Models, declare
 from outlast.agents.host import AgentHost, DepsFactory
+from outlast.agents.output import StoredOutput
+from outlast.agents.record import AgentRecorder
 from outlast.agents.surroundings import Overrides, check_needs_no_deps, surrounding_context
 from outlast.calls.call import CallThreads
 from outlast.calls.channel import ChannelHome
@@ -38,6 +41,7 @@ from outlast.handles import usage
 from outlast.handles.connections import Connections, Rekeyed, rekey
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
+from outlast.handles.known_agents import KnownAgent, KnownAgents
 from outlast.handles.log_reader import LogPages
 from outlast.handles.services import Services
 from outlast.handles.sessions import Sessions
@@ -55,7 +59,7 @@ from outlast.settings import Settings, from_environment
 from outlast.store import urls
 from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore
-from outlast.store.repositories import agents, pauses
+from outlast.store.repositories import agent_records, agents, pauses
 from outlast.store.repositories import sessions as session_rows
 from outlast.store.repositories.open_work import OpenWork, open_work
 from outlast.store.repositories.pauses import Pause
@@ -68,8 +72,12 @@ if TYPE_CHECKING:
     from outlast.engines.distributed import AcceptingEngine
 
 LOCAL_OWNER = OwnerId("local")
-DepsT = TypeVar("DepsT")
-OutputT = TypeVar("OutputT")
+DepsT = TypeVar("DepsT", default=Any)
+OutputT = TypeVar("OutputT", default=Any)
+
+
+def _as_json(_: str, stored: StoredOutput) -> Any:
+    return stored.value
 
 
 def _sealing(settings: Settings) -> Sealing | None:
@@ -82,30 +90,31 @@ async def _nowhere_to_look() -> None:
 
 
 class Outlast(Generic[DepsT, OutputT]):
-    """A durable runtime for an agent: `async with Outlast(agent, database="app.db") as outlast`.
+    """A durable runtime for agents: `async with Outlast(agent, database="app.db") as outlast`.
 
-    `deps` is called with owner, session and turn, on the worker that runs it, and gives an async context
-    manager; what it yields is never stored. `models` is the allow-list of models that sessions and
-    messages may ask for by name. `instructions` tell the model about background work; give your own or None.
+    One agent, called `name`, else as it calls itself, else `agent`; or several by name: `Outlast({"desk": desk,
+    "research": research})`. Sessions choose one; the first is that of those that do not.
+
+    `deps` is called with owner, session, turn and the agent's name, on the worker that runs it, and gives an async
+    context manager; what it yields is never stored. `models` is the allow-list of models that sessions and messages
+    may ask for by name. Both are for all agents, or are mappings by agent. `instructions` tell the model about
+    background work; give your own or None.
     """
 
     def __init__(
         self,
-        agent: Agent[DepsT, OutputT],
+        agent: Agent[DepsT, OutputT] | Mapping[str, Agent[Any, OutputT]],
         *,
         database: str | Path = "outlast.db",
-        deps: DepsFactory | None = None,
+        deps: DepsFactory | Mapping[str, DepsFactory] | None = None,
         name: str | None = None,
-        models: Mapping[str, Model | str] | None = None,
+        models: Models | Mapping[str, Models] | None = None,
         instructions: str | None = INSTRUCTIONS,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.settings = settings or from_environment()
-        self._agent = agent
-        self._name = name or agent.name or "agent"
-        self._deps = deps
-        self._models = dict(models or {})
+        self._agents = declare(agent, name=name, models=models, deps=deps)
         self._instructions = instructions
         self._url = urls.parse(str(database))
         if not self.is_embedded:
@@ -119,7 +128,7 @@ class Outlast(Generic[DepsT, OutputT]):
         """Values that are masked wherever something is stored or shown: `secrets.add(value)`, as tools do with
         `outlast.secret(value)`."""
         self._sealing = _sealing(self.settings)
-        self._host: AgentHost | None = None
+        self._hosts: Mapping[str, AgentHost] = {}
         self._listeners: list[Listener] = []
         self._check_place: Callable[[], Awaitable[None]] = _nowhere_to_look
 
@@ -129,13 +138,13 @@ class Outlast(Generic[DepsT, OutputT]):
         return self.owned_by(LOCAL_OWNER)
 
     def owned_by(self, owner_id: str, *, as_json: bool = False, with_money: bool = True) -> Sessions:
-        """The sessions of an owner. `as_json`: outputs of turns as they are stored, not as the agent's own type.
+        """The sessions of an owner. `as_json`: outputs of turns as they are stored, not as their agent's own type.
 
         `with_money=False`: as a tenant may see them, without what anything cost.
         """
         services = replace(self._open(), is_money_shown=with_money)
-        services = replace(services, output_of=itemgetter(0)) if as_json else services
-        return Sessions(services, [self._name], OwnerId(owner_id))
+        services = replace(services, output_of=_as_json) if as_json else services
+        return Sessions(services, OwnerId(owner_id))
 
     @property
     def tasks(self) -> Tasks:
@@ -198,15 +207,35 @@ class Outlast(Generic[DepsT, OutputT]):
 
     @property
     def agents(self) -> Mapping[str, Sequence[str]]:
-        """The agents by name, each with the models that sessions may ask for."""
-        return {self._name: sorted(self._models)}
+        """The agents of this process by name, each with the models that sessions may ask for."""
+        return {name: sorted(each.models) for name, each in self._agents.items()}
+
+    async def known_agents(self) -> Sequence[KnownAgent]:
+        """All agents that sessions can have: those of this process, and those that workers elsewhere have recorded."""
+        return await self._open().agents.list()
 
     async def tools_of(self, agent: str) -> Sequence[ToolDefinition]:
-        """The tools that an agent declares."""
-        self._open()
-        if agent != self._name or self._host is None:
-            raise NotFound(f"There is no agent {agent!r} here.")
-        return await self._host.declared_tools()
+        """The tools of an agent: as it declares them here, else as a worker that has it last recorded them.
+
+        Raises `NotFound` for an agent that nobody has ever had.
+        """
+        services = self._open()
+        if agent in self._hosts:
+            return await self._hosts[agent].declared_tools()
+        if await services.agents.find_models(agent) is None:
+            raise NotFound((await services.agents.unknown(agent)).message)
+        stored = await services.database.read(lambda connection: agent_records.tools_of(connection, agent))
+        return [stored_tool.load(each) for each in stored]
+
+    async def tool_of(self, agent: str, tool: str) -> ToolDefinition:
+        """One of them: its name, description, JSON schema and metadata, of which `outlast.tool_hints` reads hints.
+
+        Raises `NotFound` if the agent has none of that name, as far as is known.
+        """
+        found = {each.name: each for each in await self.tools_of(agent)}
+        if tool not in found:
+            raise NotFound(f"The agent {agent!r} has no tool {tool!r}: use one of {sorted(found)}.")
+        return found[tool]
 
     def listen(self, listener: Listener) -> None:
         """Be told of every committed event of this process. A listener that fails harms nothing."""
@@ -280,8 +309,9 @@ class Outlast(Generic[DepsT, OutputT]):
 
     async def _start(self, stack: AsyncExitStack) -> None:
         logs.configure_unless_done(mask=self.secrets.mask)
-        if self.settings.run_work and self._deps is None:
-            check_needs_no_deps(self._agent)
+        for name, each in self._agents.items():
+            if self.settings.run_work and each.deps is None:
+                check_needs_no_deps(name, each.agent)
         database, signals = await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
         files = FileStore(self.settings.files or f"{self.path}.files")
         await files.check()
@@ -298,13 +328,13 @@ class Outlast(Generic[DepsT, OutputT]):
             files,
             outbox.signals,
             self._limits(),
-            frozenset(self._models),
+            KnownAgents(database, self.agents),
             self.settings.max_reader_lag,
-            parts.hosts[self._name].output_types.load,
+            self._output_of,
             deletions,
             LogPages(database),
             parts.secrets,
-            check_overrides=Overrides(self._agent).check,
+            check_overrides=self._overrides(),
         )
         if self._sealing is not None:
             kept = KeptSecrets(database, outbox.signals, self.secrets, self._sealing)
@@ -314,6 +344,10 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.push_async_callback(engine.close)
         for store in (database, files):
             stack.callback(store.leave, self.settings.drain.total_seconds())
+        if self.settings.run_work:
+            recorder = AgentRecorder(database, self._hosts)
+            stack.push_async_callback(recorder.close)
+            await recorder.start()
         await engine.start()
         stack.push_async_callback(deletions.close)
         await deletions.start()
@@ -383,15 +417,25 @@ class Outlast(Generic[DepsT, OutputT]):
         settings = self.settings
         threads = CallThreads(settings.thread_limit, thread_name_prefix="outlast-tool")
         stack.callback(threads.shutdown, wait=False, cancel_futures=True)
-        self._host = host = AgentHost(self._agent, self._deps, self._models, call_deadline=settings.call_deadline)
-        stack.push_async_callback(host.close)
+        self._hosts = {
+            name: AgentHost(
+                each.agent,
+                each.deps,
+                each.models,
+                call_deadline=settings.call_deadline,
+                is_one_of_several=len(self._agents) > 1,
+            )
+            for name, each in self._agents.items()
+        }
+        for host in self._hosts.values():
+            stack.push_async_callback(host.close)
         secrets, worker_id, viewer = self.secrets, ids.worker_id(), Viewer(files)
         parked = ParkedCalls(database, signals, viewer, abandon_after=settings.abandon_after)
         return WorkerParts(
             database=database,
             files=files,
             signals=signals,
-            hosts={self._name: host},
+            hosts=self._hosts,
             policy=self._policy(),
             secrets=secrets,
             threads=threads,
@@ -423,6 +467,20 @@ class Outlast(Generic[DepsT, OutputT]):
             context_window=settings.context_window,
             compact_above=settings.compact_above,
         )
+
+    def _output_of(self, agent: str, stored: StoredOutput) -> Any:
+        """As the agent declares it; of one that is not here, as JSON."""
+        host = self._hosts.get(agent)
+        return stored.value if host is None else host.output_types.load(stored)
+
+    def _overrides(self) -> Callable[[], None]:
+        found = [Overrides(each.agent) for each in self._agents.values()]
+
+        def check() -> None:
+            for each in found:
+                each.check()
+
+        return check
 
     def _limits(self) -> Limits:
         settings = self.settings

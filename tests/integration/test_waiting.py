@@ -17,7 +17,7 @@ from outlast.testing import ScriptedModel
 
 agent = Agent(ScriptedModel(lambda messages: "Paid."), name="{name}")
 """
-WHY = "no worker has agent 'payer'; this server has 'cashier'"
+WHY = "no worker has agent 'payer'; workers have 'cashier'"
 
 
 @pytest.fixture(scope="module")

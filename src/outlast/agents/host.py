@@ -1,7 +1,7 @@
 """An agent with what it needs on a worker: its dependencies per turn, its toolsets opened once."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import structlog
-from pydantic_ai import Agent, RunContext, RunUsage, ToolDefinition
+from pydantic_ai import Agent, RunContext, RunUsage, Tool, ToolDefinition
 from pydantic_ai.models import Model
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset
@@ -33,6 +33,8 @@ class TurnContext:
     owner_id: str
     session_id: SessionId
     turn_id: TurnId | None
+    agent: str
+    """The name of the session's agent."""
 
 
 DepsFactory = Callable[[TurnContext], AbstractAsyncContextManager[Any]]
@@ -48,11 +50,16 @@ class AgentHost:
         models: Mapping[str, Model | str],
         *,
         call_deadline: timedelta = timedelta(hours=24),
+        is_one_of_several: bool = False,
     ) -> None:
         self.agent = agent
         self._deadline = call_deadline
         self.is_measured = False
+        self.is_one_of_several = is_one_of_several
+        """Histories that it goes on with may begin with another agent's system prompt."""
         self.models = models
+        self.when_listed: Callable[[Sequence[ToolDefinition]], None] | None = None
+        """Told of all tools that a model is offered, or that were asked for."""
         self.output_types = OutputTypes(agent)
         self._deps = deps
         self._leave = asyncio.Event()
@@ -78,6 +85,17 @@ class AgentHost:
         if not self.is_measured:
             self.is_measured = True
             warn_if_large(tools)
+            self._tell_listed(tools)
+
+    def function_tools(self) -> Sequence[ToolDefinition]:
+        """What it declares in its own code: known without a connection to anybody."""
+        return [
+            tool.tool_def for each in self.agent.toolsets if isinstance(each, FunctionToolset) for tool in _of(each)
+        ]
+
+    @property
+    def has_other_toolsets(self) -> bool:
+        return not all(isinstance(each, FunctionToolset) for each in self.agent.toolsets)
 
     async def declared_tools(self) -> Sequence[ToolDefinition]:
         """What the agent offers, without a turn to offer it in: functions as declared, other toolsets as they list."""
@@ -86,11 +104,16 @@ class AgentHost:
         found: list[ToolDefinition] = []
         for toolset in self.agent.toolsets:
             if isinstance(toolset, FunctionToolset):
-                found.extend(tool.tool_def for tool in toolset.tools.values())
+                found.extend(tool.tool_def for tool in _of(toolset))
             else:
                 with Contained():
                     found.extend(tool.tool_def for tool in (await toolset.get_tools(context)).values())
+        self._tell_listed(found)
         return found
+
+    def _tell_listed(self, tools: Sequence[ToolDefinition]) -> None:
+        if self.when_listed is not None:
+            self.when_listed(tools)
 
     async def enter(self) -> None:
         """Open the agent's toolsets and MCP servers, once; one keeper enters and leaves them.
@@ -124,3 +147,7 @@ class AgentHost:
             else:
                 ready.set_exception(error)
                 ready.exception()  # all who waited may have gone
+
+
+def _of(toolset: FunctionToolset[Any]) -> Collection[Tool[Any]]:
+    return toolset.tools.values()

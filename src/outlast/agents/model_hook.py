@@ -76,10 +76,15 @@ class ModelHook(AbstractCapability[Any]):
         )
 
 
-def around_requests(hook: ModelHook, model: object, given: Sequence[ModelMessage]) -> list[AbstractCapability[Any]]:
+def around_requests(
+    hook: ModelHook, model: object, given: Sequence[ModelMessage], *, is_one_of_several: bool = False
+) -> list[AbstractCapability[Any]]:
     """What a run needs around its requests, and no more: pydantic-ai passes every event through each capability."""
     needed: list[AbstractCapability[Any]] = [hook] if hook.is_needed(model) else []
-    if given and not history.has_system_prompt(given):
+    if given and is_one_of_several:
+        # The session may have had another agent: its system prompt is not this one's.
+        needed.append(ReinjectSystemPrompt(replace_existing=True))
+    elif given and not history.has_system_prompt(given):
         # A history from elsewhere comes without the agent's own system prompt.
         needed.append(ReinjectSystemPrompt())
     return needed

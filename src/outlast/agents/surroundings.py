@@ -21,7 +21,7 @@ def surrounding_context() -> Context:
     return found
 
 
-def check_needs_no_deps(agent: Agent[Any, Any]) -> None:
+def check_needs_no_deps(called: str, agent: Agent[Any, Any]) -> None:
     """Refuse an agent that declares dependencies where nobody gives any: its first tool would fail."""
     declared: Any = agent.deps_type
     is_optional = declared in (object, Any, None, NoneType) or NoneType in get_args(declared)
@@ -29,7 +29,8 @@ def check_needs_no_deps(agent: Agent[Any, Any]) -> None:
         return
     name = getattr(declared, "__name__", str(declared))
     raise InvalidInput(
-        f"The agent needs dependencies (deps_type={name}), and nobody gives any. Write Outlast(agent, deps=make_deps), "
+        f"The agent {called!r} needs dependencies (deps_type={name}), and nobody gives any. Write "
+        f"Outlast(agent, deps=make_deps), "
         f"where make_deps is an async context manager that takes a TurnContext and yields a {name}."
     )
 

@@ -13,12 +13,10 @@ _LONGEST_SECONDS = 15.0
 WORKER = "start one with `outlast worker APP`"
 
 
-def no_worker(agent: str, offered: Iterable[str]) -> str:
-    """That no living worker has the agent; `offered` are those that the server knows."""
-    known = list(offered)
-    if agent in known:
-        return f"no worker has agent {agent!r}: {WORKER}"
-    return f"no worker has agent {agent!r}; this server has {', '.join(map(repr, known))}"
+def no_worker(agent: str, living: Iterable[str]) -> str:
+    """That no living worker has the agent; `living` are those that some worker has."""
+    others = ", ".join(map(repr, sorted(living)))
+    return f"no worker has agent {agent!r}" + (f"; workers have {others}" if others else f": {WORKER}")
 
 
 def paused(by: str | None) -> str:
@@ -30,7 +28,7 @@ async def reason(client: Client, session: Session) -> str | None:
     if session.state != "queued":
         return None
     if session.no_worker_for is not None:
-        return no_worker(session.no_worker_for, [each.name for each in await client.agents()])
+        return no_worker(session.no_worker_for, [each.name for each in await client.agents() if each.has_worker])
     with suppress(Forbidden):  # only admins are told
         pause = await client.paused()
         if pause.is_paused:

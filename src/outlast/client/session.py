@@ -29,7 +29,6 @@ class Session:
 
     def __init__(self, connection: Connection, seen: SessionAnswer) -> None:
         self.id = seen.id
-        self.agent = seen.agent
         self.external_id = seen.external_id
         self.created_at = seen.created_at
         self.seen = seen
@@ -38,6 +37,11 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {self.state}>"
+
+    @property
+    def agent(self) -> str:
+        """The agent whose turns it has."""
+        return self.seen.agent
 
     @property
     def title(self) -> str | None:
@@ -97,7 +101,10 @@ class Session:
         return self
 
     async def update(self, **changes: Any) -> "Session":
-        """Set what is given of `title`, `metadata`, `model`, `is_archived` and `read_to`, all or nothing."""
+        """Set what is given of `title`, `metadata`, `model`, `agent`, `is_archived` and `read_to`, all or nothing.
+
+        `agent` is changed while no turn runs or waits, and raises `SessionBusy` else.
+        """
         answer = await self._connection.ask("PATCH", self._path, body=changes, is_repeatable=True)
         self.seen = SessionAnswer.model_validate(answer)
         return self

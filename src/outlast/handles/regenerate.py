@@ -53,7 +53,8 @@ def _restart(
     last = turns.last_of(unit.connection, session_id)
     turn_start.release(unit, session)
     told = {} if last is None else {"regenerates": last.id}
-    chosen = model or (session.model if last is None else last.model)
+    # A model by its name is one of an agent's own: after a change of agents it may mean another, or none.
+    chosen = model or (session.model if last is None or last.agent != session.agent else last.model)
     turn_id = turn_start.start(unit, session, Origin.REGENERATE, told=told, model=chosen)
     messages.supersede(unit, session_id, after=keep, by=turn_id)
     return turn_id

@@ -46,11 +46,12 @@ async def send(
     if when_busy not in Mode._value2member_map_:
         raise InvalidInput(f"when_busy={when_busy!r} is not known: use steer, queue, interrupt or reject.")
     services.check_overrides()
-    profile.check_model(model, services.models)
     inbox.check_text(text, services.limits.max_text)
-    if files:
-        # They are kept before the message is: only for a session that is there, and the caller's own.
-        await services.database.read(partial(reading.there, session_id=session_id, owner_id=owner_id), is_single=True)
+    if files or model is not None:
+        # Files are kept before the message is: only for a session that is there, and the caller's own.
+        look = partial(reading.there, session_id=session_id, owner_id=owner_id)
+        agent = (await services.database.read(look, is_single=True)).agent
+        profile.check_model(model, await services.agents.find_models(agent) or ())
     text = services.secrets.mask(text)
     body = await body_of(services.files, session_id, context=context, files=files, model=model)
     body = BODY_OF_AN_INPUT(services.secrets, body)

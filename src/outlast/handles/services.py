@@ -7,6 +7,7 @@ from typing import Any
 from outlast.agents.output import StoredOutput
 from outlast.duties.deletions import Deletions
 from outlast.events.signals import Signals
+from outlast.handles.known_agents import KnownAgents
 from outlast.handles.log_reader import LogPages
 from outlast.handles.shown import Shown
 from outlast.handles.slices import OneAtATime
@@ -18,23 +19,23 @@ from outlast.values.secrets import Secrets
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One per runtime. `models` is the allow-list of models that sessions and messages may name."""
+    """One per runtime. `agents` says which there are, and which models sessions and messages may name."""
 
     database: Database
     files: FileStore
     signals: Signals
     limits: Limits
-    models: frozenset[str]
+    agents: KnownAgents
     max_reader_lag: int
-    output_of: Callable[[StoredOutput], Any]
-    """What a program is given as the output of a turn."""
+    output_of: Callable[[str, StoredOutput], Any]
+    """What a program is given as the output of a turn of an agent."""
     deletions: Deletions
     pages: LogPages
     secrets: Secrets = field(default_factory=Secrets)
     is_money_shown: bool = True
     imports: OneAtATime = field(default_factory=OneAtATime)
     check_overrides: Callable[[], None] = lambda: None
-    """Refuses what was set for the agent where its turns do not see it."""
+    """Refuses what was set for an agent where its turns do not see it."""
 
     @property
     def shown(self) -> Shown:

@@ -42,7 +42,6 @@ class Session:
     def __init__(self, services: Services, row: SessionRow) -> None:
         self.id = row.id
         self.owner_id = row.owner_id
-        self.agent = row.agent
         self.external_id = row.external_id
         self.created_at = row.created_at
         self._services = services
@@ -51,6 +50,11 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {self.state}>"
+
+    @property
+    def agent(self) -> str:
+        """The agent whose turns it has."""
+        return self._seen.agent
 
     @property
     def title(self) -> str | None:
@@ -127,15 +131,29 @@ class Session:
         is_archived: bool | Unset = UNSET,
         read_to: int | Unset = UNSET,
         model: str | Unset | None = UNSET,
+        agent: str | Unset = UNSET,
     ) -> "Session":
-        """Set what is given, all or nothing; `metadata` is replaced as a whole. `read_to` only ever moves on."""
+        """Set what is given, all or nothing; `metadata` is replaced as a whole. `read_to` only ever moves on.
+
+        `agent` is changed while no turn runs or waits, and raises `SessionBusy` else. The next turn is the new agent's,
+        with the history so far; a model that it does not offer is given up for its own.
+        """
         shown = self._services.shown.value
-        new = Profile(shown(title), shown(metadata), model, is_archived, read_to)
-        profile.check(new, models=self._services.models)
+        new = Profile(shown(title), shown(metadata), model, is_archived, read_to, agent)
+        models = await self._offered(model, agent)
+        profile.check(new, models=models)
         await self._database.transaction(
-            lambda unit: profile.change(unit, self.id, new, owner_id=self.owner_id), name="update"
+            lambda unit: profile.change(unit, self.id, new, models=models, owner_id=self.owner_id), name="update"
         )
         return await self.refresh()
+
+    async def _offered(self, model: str | Unset | None, agent: str | Unset = UNSET) -> Sequence[str]:
+        """The models of the agent that is given, or of the session's; asked for where one of both is."""
+        if not isinstance(agent, Unset):
+            return await self._services.agents.models_of(agent)
+        if not isinstance(model, str):
+            return ()
+        return await self._services.agents.find_models((await self._row()).agent) or ()
 
     async def send(self, text: str, **options: Unpack[SendOptions]) -> Sent:
         """Accept a message. Returns when it is committed; the answer comes with `Sent.outcome()`."""
@@ -171,7 +189,7 @@ class Session:
         return await reading.snapshot(self._services, self.id, self.owner_id)
 
     def turn(self, turn_id: TurnId | str) -> Turn:
-        return Turn(self._services, self.id, self.agent, TurnId(turn_id), owner_id=self.owner_id)
+        return Turn(self._services, self.id, TurnId(turn_id), owner_id=self.owner_id)
 
     async def turns(self, *, before: TurnId | str | None = None, limit: int = 50) -> Page[Turn]:
         """The last turns, or those before another one; oldest first. `next` is the turn to read on before."""
@@ -251,7 +269,7 @@ class Session:
 
         Refused while a turn runs. The calls of the old answer are not undone, and its tasks go on.
         """
-        profile.check(Profile(model=model), models=self._services.models)
+        profile.check(Profile(model=model), models=await self._offered(model))
         return self.turn(await regenerate(self._services, self.id, model=model, owner_id=self.owner_id))
 
     async def settle_call(self, call_id: str, verdict: verdicts.Verdict, *, by: str, note: str = "") -> Input:

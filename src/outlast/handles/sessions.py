@@ -35,9 +35,8 @@ from outlast.values.check import check_characters
 class Sessions:
     """The sessions of one owner."""
 
-    def __init__(self, services: Services, agents: Sequence[str], owner_id: OwnerId) -> None:
+    def __init__(self, services: Services, owner_id: OwnerId) -> None:
         self._services = services
-        self._agents = agents
         self._owner_id = owner_id
 
     async def create(
@@ -54,14 +53,14 @@ class Sessions:
     ) -> Session:
         """A new session, optionally going on from a history that pydantic-ai made elsewhere.
 
+        `agent` is one of this process, or one that a worker has recorded; the first of this process if left out.
         With `external_id` the owner's session of that name is given back if there is one, and else made: there is
         never a second one. With `idempotency_key` a repeat within 24 hours gives the session that the first made.
         """
-        name = agent or self._agents[0]
-        if name not in self._agents:
-            raise InvalidInput(f"There is no agent {name!r} here: use one of {sorted(self._agents)}.")
+        name = self._services.agents.default if agent is None else agent
+        models = await self._services.agents.models_of(name)
         title, metadata = self._services.secrets.mask(title), self._services.secrets.mask(metadata)
-        profile.check(Profile(title, metadata or {}, model), models=self._services.models)
+        profile.check(Profile(title, metadata or {}, model), models=models)
         if external_id is not None:
             profile.check_name(external_id, "external id")
         new = NewSession(name, model, title, metadata or {}, budget, external_id)
@@ -184,8 +183,10 @@ class Sessions:
 
     async def _import(self, document: Mapping[str, Any], idempotency_key: str | None) -> Session:
         given = await export.read(document)
-        agent = given.agent if given.agent is not None and given.agent in self._agents else self._agents[0]
-        model = given.model if given.model in self._services.models else None
+        agents, agent = self._services.agents, given.agent
+        if agent is None or await agents.find_models(agent) is None:
+            agent = agents.default
+        model = given.model if given.model in await agents.models_of(agent) else None
         new = NewSession(agent, model, given.title, given.metadata, origin={"imported_from": given.source})
         key = creation.key_of(idempotency_key, "import", document)
         return await self._make(new, closed(given.messages, MAY_HAVE_RUN), key)

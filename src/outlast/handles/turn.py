@@ -36,6 +36,13 @@ class Lead(NamedTuple):
     is_over: bool
 
 
+class Read(NamedTuple):
+    """How far the log was read for a turn, and the turn's agent: its session may have another one by now."""
+
+    position: int
+    agent: str
+
+
 class Turn:
     """One stretch of agent work. The handle holds nothing: ask again after a restart and get the same answer."""
 
@@ -43,7 +50,6 @@ class Turn:
         self,
         services: Services,
         session_id: SessionId,
-        agent: str,
         turn_id: TurnId,
         *,
         owner_id: OwnerId,
@@ -52,7 +58,6 @@ class Turn:
         self.id = turn_id
         self.session_id = session_id
         self._services = services
-        self._agent = agent
         self._owner_id = owner_id
         self._ending = ending
         """Subscribed before the turn could end: then there is nothing to look for before the first signal."""
@@ -82,32 +87,35 @@ class Turn:
     async def fold(self, *, wait: float | None = None) -> OutcomeFold:
         """The fold of the turn's events up to its end, or up to what stands in the log when the time is over."""
         until = None if wait is None else monotonic() + wait
-        fold, position = OutcomeFold(self.id), None
+        fold, read = OutcomeFold(self.id), None
         ending, self._ending = self._ending, None
         is_fresh = ending is not None
         ending = ending or self._services.signals.subscribe(end_topic(self.id))
         while not fold.outcome.is_over:
             left = seconds_left(until)
-            if is_fresh or position is not None:
+            if is_fresh or read is not None:
                 await ending.wait(RECHECK_SECONDS if left is None else min(RECHECK_SECONDS, left))
-            position = await self._add(fold, position)
+            read = await self._add(fold, None if read is None else read.position)
             if left == 0:
                 break
-        if not fold.outcome.is_over and await self._services.database.read(self._waits_for_nobody):
-            fold.outcome.state, fold.outcome.no_worker_for = "queued", self._agent
+        if not fold.outcome.is_over:
+            missing = await self._services.database.read(self._no_worker_for)
+            fold.outcome.state = "queued" if missing is not None else fold.outcome.state
+            fold.outcome.no_worker_for = missing
         fold.outcome.usage = self._services.shown.usage(fold.outcome.usage)
-        if fold.outcome.state == "completed":
+        if fold.outcome.state == "completed" and read is not None:
             stored = StoredOutput(fold.outcome.output, fold.output_type, fold.output_fields)
-            fold.outcome.output = self._services.output_of(stored)
+            fold.outcome.output = self._services.output_of(read.agent, stored)
         return fold
 
     async def begins_after(self) -> int:
         """The position in the log after which the turn's first event stands."""
         return (await self._services.database.read(self._row, is_single=True)).first_event - 1
 
-    def _waits_for_nobody(self, connection: sa.Connection) -> bool:
+    def _no_worker_for(self, connection: sa.Connection) -> str | None:
         """Also of a turn that has begun, and was handed over by a worker whose successor no longer has its agent."""
-        return self._row(connection).state is TurnState.QUEUED and self._agent not in agents.present(connection)
+        row = self._row(connection)
+        return row.agent if row.state is TurnState.QUEUED and row.agent not in agents.present(connection) else None
 
     def _row(self, connection: sa.Connection) -> TurnRow:
         row = turns.get(connection, self.id)
@@ -115,8 +123,8 @@ class Turn:
             raise NotFound("There is no such turn.", id=self.id)
         return row
 
-    async def _add(self, fold: OutcomeFold, after: int | None) -> int:
-        """Fold what the log has of the turn after a position, from its first event if None; gives the new position.
+    async def _add(self, fold: OutcomeFold, after: int | None) -> Read:
+        """Fold what the log has of the turn after a position, from its first event if None; gives how far it is read.
 
         If the turn is over and its end is no longer in the log, its row tells how it ended.
         """
@@ -135,11 +143,11 @@ class Turn:
                 if event.turn_id == self.id:
                     fold.add(self._services.shown.event(await self._whole(event)))
                 if event.turn_id == self.id and event.is_terminal:
-                    return after
+                    return Read(after, row.agent)
             if len(found) < limit:
                 if row.is_over:
                     fold.end(row.state.value, self._services.shown.error(row.error), row.usage)
-                return after
+                return Read(after, row.agent)
             look, limit = self._services.database.read, events.PAGE
 
     async def _whole(self, event: Event) -> Event:
@@ -163,9 +171,7 @@ class Sent:
         self._started: Turn | None = None
         if accepted.turn_id is not None and not accepted.is_repeat:
             ending = services.signals.subscribe(end_topic(accepted.turn_id))
-            self._started = Turn(
-                services, session_id, accepted.agent, accepted.turn_id, owner_id=owner_id, ending=ending
-            )
+            self._started = Turn(services, session_id, accepted.turn_id, owner_id=owner_id, ending=ending)
 
     @property
     def turn_id(self) -> TurnId | None:
@@ -238,7 +244,7 @@ class Sent:
         return found
 
     def _turn(self, turn_id: TurnId) -> Turn:
-        return Turn(self._services, self._session_id, self._accepted.agent, turn_id, owner_id=self._owner_id)
+        return Turn(self._services, self._session_id, turn_id, owner_id=self._owner_id)
 
 
 async def settled(
@@ -263,14 +269,14 @@ async def last_outcome(
 ) -> Outcome | None:
     """What the last turn came to, or None if there was none yet."""
 
-    def look(connection: sa.Connection) -> tuple[str, TurnRow | None]:
-        row = reading.there(connection, session_id, owner_id)
-        return row.agent, turns.last_of(connection, session_id)
+    def look(connection: sa.Connection) -> TurnRow | None:
+        reading.there(connection, session_id, owner_id)
+        return turns.last_of(connection, session_id)
 
-    agent, last = await services.database.read(look)
+    last = await services.database.read(look)
     if last is None:
         return None
-    return await Turn(services, session_id, agent, last.id, owner_id=owner_id).outcome(wait=wait)
+    return await Turn(services, session_id, last.id, owner_id=owner_id).outcome(wait=wait)
 
 
 def seconds_left(until: float | None) -> float | None:

@@ -253,6 +253,26 @@ workers = sa.Table(
     _instant("seen_at"),
 )
 
+agents = sa.Table(
+    "agents",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("models", sa.Text, nullable=False),
+    _instant("recorded_at"),
+)
+
+agent_tools = sa.Table(
+    "agent_tools",
+    metadata,
+    sa.Column("agent", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("definition", sa.Text, nullable=False),
+    # False: listed by a toolset that may say something else the next time, such as an MCP server.
+    sa.Column("is_declared", sa.Boolean, nullable=False),
+    sa.PrimaryKeyConstraint("agent", "name"),
+)
+
 feed = sa.Table(
     "feed",
     metadata,

@@ -42,7 +42,6 @@ class Accepted:
     input: Input
     turn_id: TurnId | None
     place: int | None
-    agent: str
     after: int
     told: Sequence[Event] = ()
     is_repeat: bool = False
@@ -63,12 +62,12 @@ def accept(
     At the owner's daily limit it is refused, also while a turn runs: that one goes on without it.
     """
     session = unit.lock(session_id, owner_id=owner_id)
-    agent, after = session.agent, session.last_event
+    after = session.last_event
     if idempotency_key is not None:
         known = inputs.by_key(unit.connection, session_id, idempotency_key)
         if known is not None:
             _check_repeat(known, text, body or {})
-            return Accepted(known, known.turn_id, None, agent, after, is_repeat=True)
+            return Accepted(known, known.turn_id, None, after, is_repeat=True)
     check_text(text, unit.limits.max_text)
     active: TurnId | None = session.turn_id
     if active is not None:
@@ -93,12 +92,12 @@ def accept(
     told = unit.committed.events
     if active is None:
         started = turn_start.start(unit, session, Origin.USER)
-        return Accepted(accepted, started, None, agent, after, told)
+        return Accepted(accepted, started, None, after, told)
     turn_start.hurry(unit, session)
     if mode is Mode.INTERRUPT:
         _interrupt(unit, active)
     unit.signal(turn_topic(active))
-    return Accepted(accepted, None, _place(unit, session_id), agent, after, told)
+    return Accepted(accepted, None, _place(unit, session_id), after, told)
 
 
 def notify(

@@ -1,12 +1,12 @@
 """A session's profile: what people set about it, beside what happens in it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from outlast.errors import InvalidInput
+from outlast.errors import InvalidInput, SessionBusy
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.ids import SessionId
@@ -34,6 +34,7 @@ class Profile:
     is_archived: bool | Unset = UNSET
     read_to: int | Unset = UNSET
     """The number of the last event that a person has seen."""
+    agent: str | Unset = UNSET
 
 
 def check(profile: Profile, *, models: Collection[str]) -> None:
@@ -78,9 +79,16 @@ def check_json(value: Any, what: str) -> bytes:
     return encoded
 
 
-def change(unit: Unit, session_id: SessionId, profile: Profile, *, owner_id: str) -> None:
-    """Set what is really new, and tell of just that. To look at a session or to file it does not make it newer."""
+def change(unit: Unit, session_id: SessionId, profile: Profile, *, models: Collection[str] = (), owner_id: str) -> None:
+    """Set what is really new, and tell of just that. To look at a session or to file it does not make it newer.
+
+    `models` are those of the agent that is set: a model that the session has and the new agent has not is taken away.
+    """
     session = unit.lock(session_id, owner_id=owner_id)
+    if not isinstance(profile.agent, Unset) and profile.agent != session.agent:
+        _check_idle(session)
+        if isinstance(profile.model, Unset) and session.model is not None and session.model not in models:
+            profile = replace(profile, model=None)
     columns, told = _changes(session, profile)
     if not told:
         return
@@ -90,11 +98,17 @@ def change(unit: Unit, session_id: SessionId, profile: Profile, *, owner_id: str
     unit.append(session_id, [Draft(EventType.SESSION_CHANGED, told)])
 
 
+def _check_idle(session: LockedSession) -> None:
+    """A turn is of one agent from its beginning to its end."""
+    if session.turn_id is not None:
+        raise SessionBusy("A turn runs or waits: wait for its end or stop it, then change the agent.")
+
+
 def _changes(session: LockedSession, profile: Profile) -> tuple[dict[str, Any], dict[str, Any]]:
     """The new values of columns, and what is told of them."""
     columns: dict[str, Any] = {}
     told: dict[str, Any] = {}
-    for name in ("title", "model", "is_archived"):
+    for name in ("title", "model", "is_archived", "agent"):
         value = getattr(profile, name)
         if not isinstance(value, Unset) and value != getattr(session, name):
             columns[name] = told[name] = value

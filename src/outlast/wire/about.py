@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from outlast.wire.forms import Answer
 from outlast.wire.turn import UsageAnswer
@@ -11,6 +11,10 @@ from outlast.wire.turn import UsageAnswer
 class AgentAnswer(Answer):
     name: str
     models: list[str]
+    version: str | None = Field(
+        default=None, description="Changes with its tools and models. Null until a worker has recorded it."
+    )
+    has_worker: bool = Field(default=True, description="A worker is there that can run it.")
 
 
 class ToolAnswer(Answer):

@@ -13,7 +13,7 @@ class SessionBody(Body):
         json_schema_extra={"examples": [{"title": "Trip to Oslo", "metadata": {"team": "travel"}}]}
     )
 
-    agent: str | None = Field(default=None, description="Which agent; the first one if left out.")
+    agent: str | None = Field(default=None, description="Which agent; the server's first one if left out.")
     model: str | None = Field(default=None, description="A model of the server's allow-list.")
     title: str | None = Field(default=None, min_length=1, max_length=1_000)
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
@@ -31,6 +31,12 @@ class SessionChange(Body):
     title: str | None = Field(default=None, min_length=1, max_length=1_000)
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     model: str | None = None
+    agent: str = Field(
+        default="",
+        min_length=1,
+        max_length=500,
+        description="The agent of its next turns; refused while a turn runs or waits.",
+    )
     is_archived: bool = False
     read_to: int = Field(default=0, ge=0, lt=2**63, description="The number of the last event that was seen.")
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
-from pydantic_ai.models import Model
 
 from outlast import Event, Outlast, Session, Settings
 from outlast.clock import Clock
@@ -49,9 +48,9 @@ class Runtime:
         model: ScriptedModel | Steps | None = None,
         *,
         tools: Sequence[Any] = (),
-        agent: Agent[Any, Any] | None = None,
+        agent: Agent[Any, Any] | Mapping[str, Agent[Any, Any]] | None = None,
         deps: Any = None,
-        models: Mapping[str, Model | str] | None = None,
+        models: Any = None,
         clock: Clock | None = None,
         **settings: Any,
     ) -> Outlast[Any, Any]:

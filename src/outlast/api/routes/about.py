@@ -1,17 +1,14 @@
 """What this server offers: agents, tools, and what was used."""
 
-from dataclasses import asdict
-from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic_ai import ToolDefinition
 
+from outlast.agents.stored_tool import shown_hints
 from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.wiring import COMMON, Runtime, sees_money
 from outlast.errors import Forbidden
-from outlast.tool_hints import UNSET, hints_of
 from outlast.wire.about import AgentAnswer, PeriodAnswer, ToolAnswer, UsageReportAnswer
 from outlast.wire.forms import ListOf
 
@@ -21,23 +18,22 @@ router = APIRouter(tags=["about"], responses=COMMON, route_class=AdmittedRoute)
 @router.get("/agents")
 async def list_agents(outlast: Runtime, _: Caller) -> ListOf[AgentAnswer]:
     """The agents that sessions can have, and the models they may ask for."""
-    items = [AgentAnswer(name=name, models=list(models)) for name, models in outlast.agents.items()]
-    return ListOf(items=items)
+    return ListOf(items=[AgentAnswer.of(each) for each in await outlast.known_agents()])
 
 
 @router.get("/tools")
 async def list_tools(outlast: Runtime, _: Caller) -> ListOf[ToolAnswer]:
-    """The tools of the agents, as a model is told of them."""
+    """The tools of the agents, as a model is told of them; of an agent that only workers have, as they recorded it."""
     items = [
         ToolAnswer(
-            agent=name,
+            agent=agent.name,
             name=tool.name,
             description=tool.description,
             parameters=tool.parameters_json_schema,
-            hints=_hints(tool),
+            hints=shown_hints(tool),
         )
-        for name in outlast.agents
-        for tool in await outlast.tools_of(name)
+        for agent in await outlast.known_agents()
+        for tool in await outlast.tools_of(agent.name)
     ]
     return ListOf(items=items)
 
@@ -65,13 +61,3 @@ async def get_usage(
         week_resets_at=report.week_resets_at,
         is_money_shown=is_money_shown,
     )
-
-
-def _hints(tool: ToolDefinition) -> dict[str, Any]:
-    """What the tool says about itself, durations in seconds; what it leaves open is left out."""
-    said = asdict(hints_of(tool.metadata))
-    return {
-        name: value.total_seconds() if isinstance(value, timedelta) else value
-        for name, value in said.items()
-        if value is not UNSET and value is not None
-    }

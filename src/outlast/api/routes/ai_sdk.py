@@ -26,7 +26,8 @@ async def chat(
         dict[str, Any],
         Body(
             description="As `DefaultChatTransport` sends it: `id`, `messages`, `trigger`, `messageId`. Only the last "
-            "message counts, and its id is its idempotency key. `when_busy` and `model` may be added."
+            "message counts, and its id is its idempotency key. `when_busy`, `model` and, for a new chat, `agent` "
+            "may be added."
         ),
     ],
 ) -> Response:

@@ -21,11 +21,11 @@ LISTED = 500
 class ChatBackend(Protocol):
     async def get(self, session_id: str) -> AnySession: ...
 
-    async def latest(self) -> AnySession | None:
-        """The session that changed last."""
+    async def latest(self, agent: str | None = None) -> AnySession | None:
+        """The session that changed last, of all or of an agent."""
         ...
 
-    async def create(self) -> AnySession: ...
+    async def create(self, agent: str | None = None) -> AnySession: ...
 
     async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[TaskAnswer]:
         """Newest first; `is_open` leaves out those that have ended."""
@@ -58,11 +58,11 @@ class LocalBackend:
     async def get(self, session_id: str) -> AnySession:
         return await self._sessions.get(session_id)
 
-    async def latest(self) -> AnySession | None:
-        return next(iter(await self._sessions.list(limit=1)), None)
+    async def latest(self, agent: str | None = None) -> AnySession | None:
+        return next(iter(await self._sessions.list(limit=1, agent=agent)), None)
 
-    async def create(self) -> AnySession:
-        return await self._sessions.create()
+    async def create(self, agent: str | None = None) -> AnySession:
+        return await self._sessions.create(agent=agent)
 
     async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[TaskAnswer]:
         found = await self.outlast.tasks.list(session_id=session_id, is_open=is_open or None, limit=limit)
@@ -79,7 +79,8 @@ class LocalBackend:
         if session.state != "queued":
             return None
         if session.no_worker_for is not None:
-            return waiting.no_worker(session.no_worker_for, self.outlast.agents)
+            living = [each.name for each in await self.outlast.known_agents() if each.has_worker]
+            return waiting.no_worker(session.no_worker_for, living)
         pause = await self.outlast.paused()
         return None if pause is None else waiting.paused(pause.by)
 
@@ -107,11 +108,11 @@ class RemoteBackend:
     async def get(self, session_id: str) -> AnySession:
         return await self.client.sessions.get(session_id)
 
-    async def latest(self) -> AnySession | None:
-        return next(iter(await self.client.sessions.list(limit=1)), None)
+    async def latest(self, agent: str | None = None) -> AnySession | None:
+        return next(iter(await self.client.sessions.list(limit=1, agent=agent)), None)
 
-    async def create(self) -> AnySession:
-        return await self.client.sessions.create()
+    async def create(self, agent: str | None = None) -> AnySession:
+        return await self.client.sessions.create(agent=agent)
 
     async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[TaskAnswer]:
         return await self.client.tasks.list(session_id=session_id, state="open" if is_open else None, limit=limit)

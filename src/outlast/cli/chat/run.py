@@ -42,6 +42,7 @@ class ChatOptions:
     message: str | None
     url: str | None
     token: str | None
+    agent: str | None
 
     def continue_command(self, session: AnySession) -> str:
         """The command that goes on with a session."""
@@ -147,8 +148,8 @@ async def _session(backend: ChatBackend, options: ChatOptions) -> tuple[AnySessi
             return await backend.get(options.session_id), False
         except NotFound as exc:
             raise OutlastError(f"There is no session {options.session_id} here.") from exc
-    latest = await backend.latest() if options.is_continuing else None
-    return (latest, False) if latest is not None else (await backend.create(), True)
+    latest = await backend.latest(options.agent) if options.is_continuing else None
+    return (latest, False) if latest is not None else (await backend.create(options.agent), True)
 
 
 async def _chat(loop: ChatLoop, options: ChatOptions, *, after: int, is_new: bool) -> int:

@@ -27,6 +27,10 @@ def chat(
         str | None, typer.Option("--url", metavar="URL", help="Talk with the agent of this server. [env: OUTLAST_URL]")
     ] = None,
     token: Token = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With this one of several agents; --continue goes on with its latest."),
+    ] = None,
 ) -> None:
     """Talk with an agent: your own, or that of a server. Everything is kept: leave, crash, and go on with --continue.
 
@@ -41,9 +45,11 @@ def chat(
         raise typer.BadParameter("Give either an app or --url.")
     if session is not None and continue_:
         raise typer.BadParameter("Give either --session or --continue.")
+    if session is not None and agent is not None:
+        raise typer.BadParameter("Give either --session, which has its agent, or --agent.")
     # At once: what comes now takes a while, and what is typed meanwhile is kept.
     say(f"Loading {app} …" if app is not None else "Connecting …")
     with collection_paused():
         from outlast.cli.chat.run import ChatOptions, run
 
-    run(ChatOptions(app, database, session, continue_, message, url, token))
+    run(ChatOptions(app, database, session, continue_, message, url, token, agent))

@@ -28,6 +28,7 @@ _SHOWN_TASKS = 10
 @app.command("list")
 def list_(
     search: Annotated[str | None, typer.Option(metavar="TEXT", help="In titles and messages.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Of this agent only.")] = None,
     archived: Annotated[bool, typer.Option("--archived", help="Only archived ones.")] = False,
     all_: Annotated[bool, typer.Option("--all", "-a", help="Archived ones too.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=500, help="At most so many.")] = 50,
@@ -38,7 +39,8 @@ def list_(
     """List sessions, the one that changed last first."""
 
     async def work(client: Client) -> None:
-        found = await client.sessions.list(limit=limit, search=search, archived=None if all_ else archived)
+        is_archived = None if all_ else archived
+        found = await client.sessions.list(limit=limit, search=search, archived=is_archived, agent=agent)
         if as_json:
             print_json([each.seen for each in found])
         elif not found:
@@ -129,6 +131,18 @@ def archive(
 ) -> None:
     """Put a session into the archive: lists leave it out."""
     _change(session, url, token, as_json, "Taken out." if undo else "Archived.", is_archived=not undo)
+
+
+@app.command("set-agent")
+def set_agent(
+    session: SessionArgument,
+    agent: Annotated[str, typer.Argument(help="The name of the agent.")],
+    url: Url = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let another agent go on with a session, from its next turn. Refused while a turn runs or waits."""
+    _change(session, url, token, as_json, f"Its next turns are those of {agent!r}.", agent=agent)
 
 
 def _change(session: str, url: str | None, token: str | None, as_json: bool, said: str, **changes: Any) -> None:

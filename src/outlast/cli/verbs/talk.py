@@ -28,6 +28,9 @@ def send(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The message; - reads it from stdin.")],
     session: Annotated[str | None, typer.Option(metavar="ID", help="To this session.")] = None,
     new: Annotated[bool, typer.Option("--new", help="To a new session.")] = False,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="To the latest session of this agent, or a new one of it.")
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", "-w", help="Show the answer as it is said, and what background work makes of it.")
     ] = False,
@@ -48,13 +51,15 @@ def send(
     """
     if session is not None and new:
         raise typer.BadParameter("Give either --session or --new.")
+    if session is not None and agent is not None:
+        raise typer.BadParameter("Give either --session, which has its agent, or --agent.")
     message = sys.stdin.read() if text == "-" else text
     waiting: Waiting | None = None
     sent_to = ""
 
     async def work(client: Client) -> Exit | None:
         nonlocal waiting, sent_to
-        to = await _session(client, session, is_new=new)
+        to = await _session(client, session, agent, is_new=new)
         sent = await to.send(message, when_busy=when_busy)
         waiting, sent_to = _waiting(client, to), to.id
         if not wait and not turn:
@@ -73,11 +78,11 @@ def send(
     ask(url, token, work, on_interrupt=left)
 
 
-async def _session(client: Client, session_id: str | None, *, is_new: bool) -> Session:
+async def _session(client: Client, session_id: str | None, agent: str | None, *, is_new: bool) -> Session:
     if session_id is not None:
         return await client.sessions.get(session_id)
-    latest = [] if is_new else await client.sessions.list(limit=1)
-    return latest[0] if latest else await client.sessions.create()
+    latest = [] if is_new else await client.sessions.list(limit=1, agent=agent)
+    return latest[0] if latest else await client.sessions.create(agent=agent)
 
 
 def _waiting(client: Client, session: Session) -> Waiting:

@@ -48,6 +48,7 @@ class _Body(BaseModel):
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
     when_busy: WhenBusy = "steer"
     model: str | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class ChatRequest:
     is_regenerate: bool
     when_busy: WhenBusy
     model: str | None
+    agent: str | None
+    """For a chat that begins with this message; one that there is keeps its own."""
 
 
 def parse(body: object) -> ChatRequest:
@@ -88,6 +91,7 @@ def parse(body: object) -> ChatRequest:
         is_regenerate=is_regenerate,
         when_busy=asked.when_busy,
         model=asked.model,
+        agent=asked.agent,
     )
 
 

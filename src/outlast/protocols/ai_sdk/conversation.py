@@ -49,7 +49,7 @@ async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[byt
     if request.chat_id.startswith("ses_") or not request.is_said:
         session = await find(sessions, request.chat_id)
     else:
-        session = await sessions.create(external_id=request.chat_id)
+        session = await sessions.create(agent=request.agent, external_id=request.chat_id)
     if request.is_regenerate and await _is_answered(session, request):
         return turn_frames(session, (await session.regenerate(model=request.model)).id)
     sent = await session.send(

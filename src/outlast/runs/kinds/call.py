@@ -63,7 +63,7 @@ async def start(parts: WorkerParts, claimed: Claimed, latch: SignalLatch) -> asy
     task, calls = claimed.task, parts.calls
     host = parts.hosts[task.agent]
     await host.enter()
-    lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id))
+    lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id, task.agent))
     running = await _running(calls, task)
     call = host.direct.caller(running)
     if call is None:

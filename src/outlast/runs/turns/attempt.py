@@ -68,7 +68,7 @@ class Attempt:
         self._cause: Cause | None = None
         self._driving: asyncio.Task[None] | None = None
         self._run: TurnRun | None = None
-        context = TurnContext(claim.owner_id, claim.fence.session_id, claim.fence.turn_id)
+        context = TurnContext(claim.owner_id, claim.fence.session_id, claim.fence.turn_id, claim.agent)
         self._lease = parts.hosts[claim.agent].lease(context)
         self._log = TurnLog(
             parts.database,

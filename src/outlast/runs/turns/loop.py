@@ -133,7 +133,12 @@ class TurnRun:
                     model=model,
                     usage=shared(self.usage),
                     usage_limits=UsageLimits(request_limit=None),
-                    capabilities=[self.hook, *around_requests(model_hook, host.model_for(model), given)],
+                    capabilities=[
+                        self.hook,
+                        *around_requests(
+                            model_hook, host.model_for(model), given, is_one_of_several=host.is_one_of_several
+                        ),
+                    ],
                 ) as running:
                     # With open calls pydantic-ai begins at their response, which is stored already.
                     is_replay = committed is not None or bool(history.open_calls(given))
