@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Self
 
 import pytest
@@ -313,3 +314,21 @@ async def test_a_tool_without_a_run_around_it_ends_as_it_does_in_one(runtime: Ru
 def _without_reference(error: dict[str, Any] | None) -> tuple[str, str] | None:
     """An internal error is known by a reference of its own."""
     return None if error is None else (error["kind"], error["message"].partition(" ref_")[0].partition("(ref")[0])
+
+
+async def test_a_task_that_no_call_asked_for_has_its_own_output_and_result(runtime: Runtime) -> None:
+    """B4: kept under its own id, and read like those of any other."""
+
+    async def report() -> str:
+        public.output("line one\n")
+        return "x" * 100_000
+
+    async with runtime(tools=[Tool(report)]) as outlast:
+        session = await outlast.sessions.create()
+        spawned = replace(new("report"), call_id=None)
+        task = await ended(outlast, await TaskIntake(outlast.database).accept(session.id, spawned))
+        assert task.state is TaskState.SUCCEEDED, task.error
+        assert task.call_id is None
+        assert (await outlast.tasks.output(task.id)).text == "line one\n"
+        kept = await outlast.database.read(lambda connection: outputs.result_file(connection, session.id, task.id))
+        assert kept is not None

@@ -120,12 +120,9 @@ class Tasks:
     async def output(self, task_id: TaskId | str, *, offset: int = 0, length: int = _PAGE) -> Piece:
         """A piece of the raw output; `next_offset` reads on, `cut` says what before it is no longer kept."""
         task = await self.get(task_id)
-        call_id = task.call_id
-        if call_id is None:
-            return Piece("", 0, 0, 0)
 
         def read(connection: sa.Connection) -> Piece:
-            return outputs.read(connection, task.session_id, call_id, offset=offset, length=length)
+            return outputs.read(connection, task.session_id, task.output_id, offset=offset, length=length)
 
         return self.shown.piece(await self.database.read(read))
 

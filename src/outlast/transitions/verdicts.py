@@ -108,14 +108,14 @@ def _word(verdict: Verdict, again: Task | None) -> str:
 
 def _try_again(unit: Unit, task: Task) -> Task:
     """The same call with the same key, from its start, and as long as the first had."""
-    if task.tool is None or task.call_id is None or not task.agent:
+    if task.tool is None or not task.agent:
         raise Conflict("It is not known how to run this task again: say worked or failed, and send what is to be done.")
     new = NewTask(
         ids.task_id(),
         title=task.tool,
         agent=task.agent,
         turn_id=task.turn_id,
-        call_id=task.call_id,
+        call_id=task.output_id,
         tool=task.tool,
         spec={name: value for name, value in task.spec.items() if name != "parked"},
         may_run_again=task.may_run_again,

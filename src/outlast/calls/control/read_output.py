@@ -62,8 +62,8 @@ class OutputReader:
             return task, is_known or outputs.result_file(connection, session_id, id) is not None
 
         task, is_known = await self._parts.read(read)
-        if task is not None and task.session_id == session_id and task.call_id is not None:
-            return task.call_id, task
+        if task is not None and task.session_id == session_id:
+            return task.output_id, task
         if is_known:
             return id, None
         raise ToolFailed(f"There is no output or long result of {id!r} in this conversation.")

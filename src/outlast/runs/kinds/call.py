@@ -89,9 +89,8 @@ async def start(parts: WorkerParts, claimed: Claimed, latch: SignalLatch) -> asy
 
 
 async def _running(parts: CallParts, task: Task) -> RunningCall:
-    assert task.call_id is not None
     assert task.tool is not None
-    session_id, call_id = task.session_id, task.call_id
+    session_id, call_id = task.session_id, task.output_id
     offset = 0
     is_again = task.attempt > 1 or "retry_of" in task.links
     if is_again:

@@ -97,6 +97,14 @@ class Task:
     """How often it may be tried, where that is not what the worker's limits say."""
 
     @property
+    def output_id(self) -> str:
+        """Whose output and result are its own: the model's call, or of a task that no call asked for, the task itself.
+
+        It is also what the tool's idempotency key is made of, so a task that tries another again has that one's.
+        """
+        return self.call_id or self.id
+
+    @property
     def parked(self) -> dict[str, Any] | None:
         """Of a call that goes on without its turn: `reason` (budget, steering, stop), and how long it had run."""
         return self.spec.get("parked")
