@@ -19,17 +19,20 @@ if TYPE_CHECKING:
     from outlast.tool_hints import hints
     from outlast.transitions.verdicts import Verdict
     from outlast.wire.attachment import Attachment, Context
+    from outlast.wire.constraints import Binding, Permissions
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Attachment",
+    "Binding",
     "Client",
     "Context",
     "Event",
     "Outcome",
     "Outlast",
     "OutlastError",
+    "Permissions",
     "Sent",
     "Session",
     "Settings",
@@ -49,12 +52,14 @@ __all__ = [
 
 _HOMES = {
     "Attachment": "wire.attachment",
+    "Binding": "wire.constraints",
     "Client": "client.client",
     "Context": "wire.attachment",
     "Event": "events.event",
     "Outcome": "events.outcome",
     "Outlast": "runtime",
     "OutlastError": "errors",
+    "Permissions": "wire.constraints",
     "Sent": "handles.turn",
     "Session": "handles.session",
     "Settings": "settings",

@@ -69,6 +69,11 @@ def request_id() -> str:
     return _make("req")
 
 
+def rule_id() -> str:
+    """A rule that a person added to a session."""
+    return _make("rul")
+
+
 def reference_id() -> str:
     """What a person quotes to find an internal error in the logs."""
     return _make("ref")

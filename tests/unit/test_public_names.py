@@ -5,12 +5,14 @@ import outlast.testing
 
 NAMES = [
     "Attachment",
+    "Binding",
     "Client",
     "Context",
     "Event",
     "Outcome",
     "Outlast",
     "OutlastError",
+    "Permissions",
     "Sent",
     "Session",
     "Settings",

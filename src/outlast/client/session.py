@@ -13,6 +13,7 @@ from outlast.errors import NotFound
 from outlast.events.outcome import Outcome
 from outlast.paging import Page
 from outlast.wire.attachment import Attachment, Context
+from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, ContextBody, FileBody, InputAnswer, MessageBody, StoredMessage
 from outlast.wire.session import InterruptedCall, SessionAnswer
@@ -100,11 +101,28 @@ class Session:
         self.seen = SessionAnswer.model_validate(await self._connection.get(self._path))
         return self
 
+    @property
+    def permissions(self) -> PermissionsAnswer:
+        """Which tools its model may call: `allow` and `deny`, and the rules that people added for `always`."""
+        return self.seen.permissions
+
+    @property
+    def is_dry_run(self) -> bool:
+        return self.seen.is_dry_run
+
+    @property
+    def binding(self) -> Binding | None:
+        """The resource that it is about."""
+        return self.seen.binding
+
     async def update(self, **changes: Any) -> "Session":
-        """Set what is given of `title`, `metadata`, `model`, `agent`, `is_archived` and `read_to`, all or nothing.
+        """Set what is given of `title`, `metadata`, `model`, `agent`, `is_archived`, `read_to`, `permissions` and
+        `is_dry_run`, all or nothing.
 
         `agent` is changed while no turn runs or waits, and raises `SessionBusy` else.
         """
+        if isinstance(limits := changes.get("permissions"), Permissions):
+            changes["permissions"] = limits.model_dump(mode="json")
         answer = await self._connection.ask("PATCH", self._path, body=changes, is_repeatable=True)
         self.seen = SessionAnswer.model_validate(answer)
         return self

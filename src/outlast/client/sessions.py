@@ -9,8 +9,9 @@ from uuid import uuid4
 from outlast.client.connection import Connection, path
 from outlast.client.session import Session
 from outlast.paging import Page
+from outlast.wire.constraints import Binding, Permissions
 from outlast.wire.forms import ListOf
-from outlast.wire.session import SessionAnswer
+from outlast.wire.session import SessionAnswer, SessionBody
 
 
 class Sessions:
@@ -27,12 +28,22 @@ class Sessions:
         title: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         external_id: str | None = None,
+        permissions: Permissions | None = None,
+        is_dry_run: bool = False,
+        binding: Binding | None = None,
         idempotency_key: str | None = None,
     ) -> Session:
-        """Make a session, once, also over a connection that is cut; or find the one of this `external_id`."""
-        body = {"agent": agent, "model": model, "title": title, "metadata": dict(metadata or {})}
-        if external_id is not None:
-            body["external_id"] = external_id
+        """Make a session, once, also over a connection that is cut; or find that of this `external_id` or `binding`."""
+        body = SessionBody.model_construct(
+            agent=agent,
+            model=model,
+            title=title,
+            metadata=dict(metadata or {}),
+            external_id=external_id,
+            permissions=permissions,
+            is_dry_run=is_dry_run,
+            binding=binding,
+        ).model_dump(mode="json")
         return await self._made("/v1/sessions", body, idempotency_key)
 
     async def get(self, session_id: str) -> Session:

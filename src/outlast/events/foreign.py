@@ -32,7 +32,7 @@ _NOTHING: Mapping[str, Place] = {}
 
 FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
     EventType.SESSION_CREATED: {"title": anything},
-    EventType.SESSION_CHANGED: {"title": anything, "metadata": anything},
+    EventType.SESSION_CHANGED: {"title": anything, "metadata": anything, "permissions": anything},
     EventType.SESSION_HELD: _NOTHING,
     EventType.SESSION_RESUMED: _NOTHING,
     EventType.SESSION_FLAGGED: _NOTHING,

@@ -48,8 +48,12 @@ CONTROL = frozenset({EventType.STREAM_LAGGED, EventType.STREAM_EXPIRED})
 """Said to one reader only: never stored, no number."""
 
 FIELDS: Mapping[EventType, str] = {
-    EventType.SESSION_CREATED: "agent, title, external_id, forked_from or imported_from (a session's id)",
-    EventType.SESSION_CHANGED: "what has changed of title, metadata, model, is_archived, read_to (with is_unread)",
+    EventType.SESSION_CREATED: (
+        "agent, title, external_id, forked_from or imported_from (a session's id), is_dry_run (if it is one)"
+    ),
+    EventType.SESSION_CHANGED: (
+        "what has changed of title, metadata, model, is_archived, read_to (with is_unread), permissions, is_dry_run"
+    ),
     EventType.SESSION_HELD: "reason",
     EventType.SESSION_RESUMED: "",
     EventType.SESSION_FLAGGED: "reason, woken_turns",

@@ -21,6 +21,7 @@ from outlast.agents.messages import history
 from outlast.agents.messages.harmless import harmless
 from outlast.calls.outcomes import normalise
 from outlast.errors import InvalidInput
+from outlast.handles import constrained
 from outlast.handles.services import Services
 from outlast.handles.shown import Shown
 from outlast.handles.slices import in_slices
@@ -30,6 +31,7 @@ from outlast.store.repositories import messages, tasks, turns
 from outlast.store.repositories.messages import MessageRow
 from outlast.store.repositories.sessions import SessionRow
 from outlast.transitions import profile
+from outlast.transitions.constraints import Constraints
 
 FORMAT = "outlast.session/1"
 MAX_MESSAGES = 20_000
@@ -53,6 +55,7 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
 
     all_turns, all_tasks = await services.database.read(rest)
     shown_tasks = [services.shown.task(each) for each in all_tasks[::-1]]
+    limits = constrained.of_row(row)
     document = {
         "format": FORMAT,
         "session": {
@@ -62,6 +65,9 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
             "model": row.model,
             "metadata": services.shown.value(dict(row.metadata)),
             "external_id": row.external_id,
+            "permissions": services.shown.value(limits.permissions),
+            "is_dry_run": limits.is_dry_run,
+            "binding": services.shown.value(limits.binding),
             "created_at": row.created_at,
             "updated_at": row.updated_at,
         },
@@ -110,6 +116,7 @@ class Document:
     model: str | None
     metadata: Mapping[str, Any]
     messages: Sequence[ModelMessage]
+    constraints: Constraints
 
 
 async def read(document: Any) -> Document:
@@ -139,7 +146,15 @@ async def read(document: Any) -> Document:
     if title is not None:
         profile.check_name(title, "title", most=profile.MAX_TITLE)
     profile.check_metadata(metadata)
-    return Document(_text(about, "id"), title, _text(about, "agent"), _text(about, "model"), metadata, kept)
+    return Document(
+        _text(about, "id"),
+        title,
+        _text(about, "agent"),
+        _text(about, "model"),
+        metadata,
+        kept,
+        constrained.imported(about),
+    )
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:

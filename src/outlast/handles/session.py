@@ -15,7 +15,7 @@ from outlast.clock import monotonic
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.outcome import Outcome
 from outlast.events.stream import EventStream
-from outlast.handles import export, reading
+from outlast.handles import constrained, export, reading
 from outlast.handles.regenerate import regenerate
 from outlast.handles.sending import SendOptions, send
 from outlast.handles.services import Services
@@ -28,8 +28,10 @@ from outlast.store.repositories.sessions import SessionRow
 from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
-from outlast.transitions import inbox, profile, task_moves, turn, verdicts
+from outlast.transitions import constraints, inbox, profile, task_moves, turn, verdicts
+from outlast.transitions.constraints import Constraints
 from outlast.transitions.profile import Profile
+from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 
 T = TypeVar("T")
 SessionState = Literal["idle", "queued", "running", "held"]
@@ -110,6 +112,25 @@ class Session:
         return self._seen.answered_event > self._seen.read_event
 
     @property
+    def permissions(self) -> PermissionsAnswer:
+        """Which tools its model may call: `allow` and `deny`, and the rules that people added for `always`."""
+        return constrained.permissions_of(self._seen, self._services.shown.value)
+
+    @property
+    def is_dry_run(self) -> bool:
+        return self._seen.is_dry_run
+
+    @property
+    def binding(self) -> Binding | None:
+        """The resource that it is about."""
+        return constrained.binding_of(self._seen, self._services.shown.value)
+
+    @property
+    def constraints(self) -> Constraints:
+        """What a copy of it gets."""
+        return constrained.of_row(self._seen)
+
+    @property
     def last_event(self) -> int:
         return self._seen.last_event
 
@@ -132,19 +153,27 @@ class Session:
         read_to: int | Unset = UNSET,
         model: str | Unset | None = UNSET,
         agent: str | Unset = UNSET,
+        permissions: Permissions | Unset | None = UNSET,
+        is_dry_run: bool | Unset = UNSET,
     ) -> "Session":
-        """Set what is given, all or nothing; `metadata` is replaced as a whole. `read_to` only ever moves on.
+        """Set what is given, all or nothing; `metadata` and `permissions` are replaced as a whole.
 
-        `agent` is changed while no turn runs or waits, and raises `SessionBusy` else. The next turn is the new agent's,
-        with the history so far; a model that it does not offer is given up for its own.
+        `read_to` only ever moves on. `agent` is changed while no turn runs or waits, and raises `SessionBusy` else. The
+        next turn is the new agent's, with the history so far; a model that it does not offer is given up for its own.
         """
         shown = self._services.shown.value
         new = Profile(shown(title), shown(metadata), model, is_archived, read_to, agent)
         models = await self._offered(model, agent)
         profile.check(new, models=models)
-        await self._database.transaction(
-            lambda unit: profile.change(unit, self.id, new, models=models, owner_id=self.owner_id), name="update"
-        )
+        given = {"permissions": permissions, "is_dry_run": is_dry_run}
+        limits: dict[str, Any] = {name: each for name, each in given.items() if not isinstance(each, Unset)}
+        limited = constrained.constrained(**limits)
+
+        def change(unit: Unit) -> None:
+            profile.change(unit, self.id, new, models=models, owner_id=self.owner_id)
+            constraints.change(unit, self.id, limited, owner_id=self.owner_id, names=limits)
+
+        await self._database.transaction(change, name="update")
         return await self.refresh()
 
     async def _offered(self, model: str | Unset | None, agent: str | Unset = UNSET) -> Sequence[str]:

@@ -14,6 +14,7 @@ from outlast.agents.messages.history import closed, encode, masked
 from outlast.calls.outcomes import MAY_HAVE_RUN
 from outlast.errors import InvalidInput
 from outlast.handles import export, reading
+from outlast.handles.constrained import constrained
 from outlast.handles.fork import copied_results, messages_up_to
 from outlast.handles.sending import SendOptions, send
 from outlast.handles.services import Services
@@ -30,6 +31,7 @@ from outlast.transitions import creation, deletion, profile
 from outlast.transitions.creation import Key, NewSession
 from outlast.transitions.profile import Profile
 from outlast.values.check import check_characters
+from outlast.wire.constraints import Binding, Permissions
 
 
 class Sessions:
@@ -49,6 +51,9 @@ class Sessions:
         budget: timedelta | Unset | None = UNSET,
         history: Sequence[ModelMessage] = (),
         external_id: str | None = None,
+        permissions: Permissions | None = None,
+        is_dry_run: bool = False,
+        binding: Binding | None = None,
         idempotency_key: str | None = None,
     ) -> Session:
         """A new session, optionally going on from a history that pydantic-ai made elsewhere.
@@ -56,6 +61,7 @@ class Sessions:
         `agent` is one of this process, or one that a worker has recorded; the first of this process if left out.
         With `external_id` the owner's session of that name is given back if there is one, and else made: there is
         never a second one. With `idempotency_key` a repeat within 24 hours gives the session that the first made.
+        With `binding` the owner's session for that resource is given back if there is one, and else made, once.
         """
         name = self._services.agents.default if agent is None else agent
         models = await self._services.agents.models_of(name)
@@ -63,10 +69,21 @@ class Sessions:
         profile.check(Profile(title, metadata or {}, model), models=models)
         if external_id is not None:
             profile.check_name(external_id, "external id")
-        new = NewSession(name, model, title, metadata or {}, budget, external_id)
-        key = creation.key_of(
-            idempotency_key, "create", name, model, title, metadata, str(budget), external_id, history
+        limited = constrained(permissions, is_dry_run=is_dry_run, binding=binding)
+        if binding is not None and external_id is not None:
+            raise InvalidInput("Give an external_id or a binding: each of them finds one session of its own.")
+        new = NewSession(
+            name,
+            model,
+            title,
+            metadata or {},
+            budget,
+            external_id,
+            constraints=limited,
+            resource=limited.resource,
         )
+        asked = (name, model, title, metadata, str(budget), external_id, permissions, is_dry_run, binding, history)
+        key = creation.key_of(idempotency_key, "create", *asked)
         return await self._make(new, closed(history, MAY_HAVE_RUN), key)
 
     async def get(self, session_id: SessionId | str) -> Session:
@@ -154,6 +171,7 @@ class Sessions:
         """A new session that begins with this one's history, or with its part up to the message at a position.
 
         Tasks and waiting messages stay with the old one; what its history says of them stands in the new one too.
+        Permissions, dry run and binding come along; a binding still finds the old one.
         """
         if title is not None:
             profile.check_name(title, "title", most=profile.MAX_TITLE)
@@ -169,6 +187,7 @@ class Sessions:
             source.budget,
             origin=origin,
             preview=source.preview if said else None,
+            constraints=source.constraints,
         )
         return await self._make(new, said, key, source=source.id)
 
@@ -187,7 +206,8 @@ class Sessions:
         if agent is None or await agents.find_models(agent) is None:
             agent = agents.default
         model = given.model if given.model in await agents.models_of(agent) else None
-        new = NewSession(agent, model, given.title, given.metadata, origin={"imported_from": given.source})
+        origin = {"imported_from": given.source}
+        new = NewSession(agent, model, given.title, given.metadata, origin=origin, constraints=given.constraints)
         key = creation.key_of(idempotency_key, "import", document)
         return await self._make(new, closed(given.messages, MAY_HAVE_RUN), key)
 

@@ -40,6 +40,7 @@ class Permissions:
 
 
 EVERYTHING = Permissions()
+NOTHING = Permissions(allow=())
 
 
 def read(*, allow: Sequence[str] | None = None, deny: Sequence[str] = ()) -> Permissions:

@@ -32,6 +32,12 @@ class LockedSession:
     interrupted_calls: str
     """As JSON."""
     preview: str | None
+    permissions: str | None
+    """As JSON."""
+    is_dry_run: bool
+    binding: str | None
+    """As JSON."""
+    resource: str | None
     created_at: int
     updated_at: int
     deleted_at: int | None

@@ -1,4 +1,4 @@
-"""Making a session once: by its external id, by an idempotency key, or simply new."""
+"""Making a session once: by its external id, the resource it is bound to, an idempotency key, or simply new."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ from outlast.ids import SessionId
 from outlast.store.repositories import creations, messages, sessions
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
-from outlast.transitions import profile
+from outlast.transitions import constraints, profile
+from outlast.transitions.constraints import Constraints
 
 Bodies = Sequence[tuple[str, str]]
 """Messages ready for their rows: kind and JSON."""
@@ -33,6 +34,9 @@ class NewSession:
     external_id: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
     preview: str | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+    resource: str | None = None
+    """What the owner has one session of: this one, if there is none yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def make(
 ) -> SessionId:
     """Gives the id of the session that was made, now or before."""
     name = new.external_id
-    known = None if name is None else sessions.named(unit.connection, owner_id, name)
+    known = _known(unit, owner_id, new)
     made = _made_before(unit, owner_id, key, known or session_id) or known
     if made is not None:
         return made
@@ -70,14 +74,26 @@ def make(
         budget=new.budget,
         external_id=name,
         preview=new.preview,
+        permissions=constraints.replaced(None, new.constraints.permissions),
+        is_dry_run=new.constraints.is_dry_run,
+        binding=new.constraints.binding,
+        resource=new.resource,
     )
     if not is_new:
-        return _made_meanwhile(unit, owner_id, key, name or "")
+        return _made_meanwhile(unit, owner_id, key, new)
     told = {"agent": new.agent, "title": new.title, **({"external_id": name} if name else {}), **new.origin}
+    if new.constraints.is_dry_run:
+        told["is_dry_run"] = True
     number = unit.append(session_id, [Draft(EventType.SESSION_CREATED, told)])
     for kind, body in bodies:
         messages.append(unit, unit.lock(session_id), turn_id=None, kind=kind, body=body, event=number)
     return session_id
+
+
+def _known(unit: Unit, owner_id: str, new: NewSession) -> SessionId | None:
+    if new.external_id is not None:
+        return sessions.named(unit.connection, owner_id, new.external_id)
+    return None if new.resource is None else sessions.of_resource(unit.connection, owner_id, new.resource)
 
 
 def _made_before(unit: Unit, owner_id: str, key: Key | None, session_id: SessionId) -> SessionId | None:
@@ -94,11 +110,11 @@ def _made_before(unit: Unit, owner_id: str, key: Key | None, session_id: Session
     return made.session_id
 
 
-def _made_meanwhile(unit: Unit, owner_id: str, key: Key | None, external_id: str) -> SessionId:
-    """Another one was quicker to make the session of this name, and has committed it."""
-    found = sessions.named(unit.connection, owner_id, external_id)
+def _made_meanwhile(unit: Unit, owner_id: str, key: Key | None, new: NewSession) -> SessionId:
+    """Another one was quicker to make the session of this name or resource, and has committed it."""
+    found = _known(unit, owner_id, new)
     if found is None:
-        raise Conflict("The session of this external id is being deleted: try again.")
+        raise Conflict("The session of this external id or resource is being deleted: try again.")
     if key is not None:
         creations.point(unit, owner_id, key.name, found)
     return found

@@ -18,4 +18,4 @@ def mark(unit: Unit, session_id: SessionId, *, owner_id: str) -> None:
     for each in inputs.waiting_for(unit, session_id):
         unit.signal(input_topic(each.id))
     unit.append(session_id, [Draft(EventType.SESSION_DELETED, {})])
-    session.set(deleted_at=unit.now_us, external_id=None)
+    session.set(deleted_at=unit.now_us, external_id=None, resource=None)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.forms import SESSION_ID, Answer, Body
 
 
@@ -23,6 +24,11 @@ class SessionBody(Body):
         max_length=500,
         description="Your own name for it: found again instead of made twice.",
     )
+    permissions: Permissions | None = None
+    is_dry_run: bool = Field(default=False, description="Tools that change things only say what they would do.")
+    binding: Binding | None = Field(
+        default=None, description="The resource that it is about: the session for it is found again."
+    )
 
 
 class SessionChange(Body):
@@ -38,6 +44,8 @@ class SessionChange(Body):
         description="The agent of its next turns; refused while a turn runs or waits.",
     )
     is_archived: bool = False
+    permissions: Permissions | None = None
+    is_dry_run: bool = False
     read_to: int = Field(default=0, ge=0, lt=2**63, description="The number of the last event that was seen.")
 
 
@@ -73,6 +81,9 @@ class SessionAnswer(Answer):
                     "is_unread": False,
                     "external_id": None,
                     "metadata": {"team": "travel"},
+                    "permissions": {"allow": None, "deny": ["pay(amount>100)"], "always": []},
+                    "is_dry_run": False,
+                    "binding": None,
                     "last_event": 1,
                     "created_at": "2026-11-15T12:00:00Z",
                     "updated_at": "2026-11-15T12:00:00Z",
@@ -101,6 +112,9 @@ class SessionAnswer(Answer):
     is_unread: bool
     external_id: str | None
     metadata: dict[str, JsonValue]
+    permissions: PermissionsAnswer = Field(default_factory=PermissionsAnswer)
+    is_dry_run: bool = False
+    binding: Binding | None = None
     last_event: int
     created_at: datetime
     updated_at: datetime

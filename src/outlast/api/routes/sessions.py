@@ -20,13 +20,16 @@ router = APIRouter(prefix="/sessions", tags=["sessions"], responses=COMMON, rout
 async def create_session(
     sessions: OwnSessions, body: SessionBody, idempotency_key: IdempotencyKey = None
 ) -> SessionAnswer:
-    """Make a session, or find the one that already has this `external_id`."""
+    """Make a session, or find the one that already has this `external_id`, or that is bound to this resource."""
     made = await sessions.create(
         agent=body.agent,
         model=body.model,
         title=body.title,
         metadata=body.metadata,
         external_id=body.external_id,
+        permissions=body.permissions,
+        is_dry_run=body.is_dry_run,
+        binding=body.binding,
         idempotency_key=idempotency_key,
     )
     return SessionAnswer.of(made)

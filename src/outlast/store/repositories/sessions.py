@@ -13,7 +13,7 @@ from outlast import paging
 from outlast.clock import from_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.paging import Page
-from outlast.store.repositories import agents, interrupted
+from outlast.store.repositories import agents, constraints, interrupted
 from outlast.store.sql.statement import Row, Statement
 from outlast.store.tables import inputs, sessions, turns
 from outlast.store.unit import Unit
@@ -46,6 +46,9 @@ class SessionRow:
     """Those that nobody has settled yet."""
     preview: str | None = None
     """The first words of its first message."""
+    permissions: Mapping[str, Any] | None = None
+    is_dry_run: bool = False
+    binding: Mapping[str, Any] | None = None
     has_worker: bool = True
     """False: its turn waits, and no living worker has its agent."""
 
@@ -72,6 +75,9 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
         updated_at=from_microseconds(row["updated_at"]),
         interrupted_calls=interrupted.decode(row["interrupted_calls"]),
         preview=row["preview"],
+        permissions=constraints.read_object(row["permissions"]),
+        is_dry_run=row["is_dry_run"],
+        binding=constraints.read_object(row["binding"]),
         has_worker=agents_there is None or row["turn_state"] != _QUEUED or row["agent"] in agents_there,
     )
 
@@ -114,8 +120,12 @@ def insert(
     budget: timedelta | Unset | None = UNSET,
     external_id: str | None = None,
     preview: str | None = None,
+    permissions: str | None = None,
+    is_dry_run: bool = False,
+    binding: Mapping[str, Any] | None = None,
+    resource: str | None = None,
 ) -> bool:
-    """False when the owner has a session with this external id by now: then there is nothing new."""
+    """False when the owner has a session with this external id or resource by now: then there is nothing new."""
     made = _INSERT[unit.dialect].run(
         unit.connection,
         id=session_id,
@@ -135,6 +145,10 @@ def insert(
         last_input=0,
         external_id=external_id,
         preview=preview,
+        permissions=permissions,
+        is_dry_run=is_dry_run,
+        binding=None if binding is None else row_json.write(binding),
+        resource=resource,
         created_at=unit.now_us,
         updated_at=unit.now_us,
     )
@@ -142,19 +156,9 @@ def insert(
 
 
 def _insert(given: sqlite.Insert | postgresql.Insert) -> Statement:
-    later = (
-        "is_archived",
-        "answered_event",
-        "read_event",
-        "interrupted_calls",
-        "permissions",
-        "is_dry_run",
-        "binding",
-        "resource",
-        "deleted_at",
-    )
+    later = ("is_archived", "answered_event", "read_event", "interrupted_calls", "deleted_at")
     columns = [column.name for column in sessions.c if column.name not in later]
-    return Statement(given.on_conflict_do_nothing(index_elements=["owner_id", "external_id"]).inline(), columns)
+    return Statement(given.on_conflict_do_nothing().inline(), columns)
 
 
 _INSERT = {"sqlite": _insert(sqlite.insert(sessions)), "postgresql": _insert(postgresql.insert(sessions))}
@@ -176,6 +180,12 @@ _NAMED = sa.select(sessions.c.id).where(
     sessions.c.deleted_at.is_(None),
 )
 
+_BOUND = sa.select(sessions.c.id).where(
+    sessions.c.owner_id == sa.bindparam("owner"),
+    sessions.c.resource == sa.bindparam("resource"),
+    sessions.c.deleted_at.is_(None),
+)
+
 
 def get(connection: sa.Connection, session_id: SessionId, owner_id: str) -> SessionRow | None:
     row = _GET.first(connection, id=session_id, owner=owner_id)
@@ -185,6 +195,12 @@ def get(connection: sa.Connection, session_id: SessionId, owner_id: str) -> Sess
 def named(connection: sa.Connection, owner_id: str, external_id: str) -> SessionId | None:
     """The owner's session with this external id."""
     found = connection.execute(_NAMED, {"owner": owner_id, "external": external_id}).scalar_one_or_none()
+    return None if found is None else SessionId(found)
+
+
+def of_resource(connection: sa.Connection, owner_id: str, resource: str) -> SessionId | None:
+    """The owner's session that was made for this resource."""
+    found = connection.execute(_BOUND, {"owner": owner_id, "resource": resource}).scalar_one_or_none()
     return None if found is None else SessionId(found)
 
 
