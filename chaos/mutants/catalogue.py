@@ -317,8 +317,8 @@ STOPPING_STOPS = (
         (
             Edit(
                 "src/outlast/calls/hook.py",
-                "                self.ends.failed[running.call_id] = clean.words_of(error, most=None)\n",
-                "                pass\n",
+                "self.records.of(running.call_id).move(CallState.FAILED, clean.words_of(error, most=None))",
+                "pass",
             ),
         ),
         Test("tests/races/test_stopped_calls.py::test_a_call_that_failed_before_the_stop_is_told_as_failed"),

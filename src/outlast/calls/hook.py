@@ -23,12 +23,12 @@ from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
 from outlast.calls.control.toolset import ControlToolset, WithControlTools
 from outlast.calls.deferrable import asking, hand_back
-from outlast.calls.ends import CallEnds, Unconfirmed
 from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.gates import Gates
 from outlast.calls.gates.standing import GateContext
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
+from outlast.calls.record import CallRecords, CallState, Unconfirmed
 from outlast.calls.run_tasks import RunTasks
 from outlast.calls.shared_usage import Uses
 from outlast.calls.transient import is_transient
@@ -103,9 +103,7 @@ class CallHook(RunTasks):
     instructions: str | None
     conceal: Callable[[ModelRequestContext], ModelRequestContext] | None = None
     keeper: ToolsetKeeper = field(default_factory=ToolsetKeeper)
-    ends: CallEnds = field(default_factory=CallEnds)
-    repeatable: set[str] = field(default_factory=set[str])
-    """The calls of this run that were run and may be run again."""
+    records: CallRecords = field(default_factory=CallRecords)
     kept_back: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
     """The tools that ask for an approval or have their results from outside, as the agent gave them."""
     uses_of_outputs: list[Uses] = field(default_factory=list[Uses])
@@ -133,7 +131,7 @@ class CallHook(RunTasks):
         if self.open_calls.is_answered(call_id) or self.open_calls.is_masked(call_id):
             return PUT_BACK
         if hints.may_run_again or self._cannot_have_run(ctx, call):
-            self.repeatable.add(call_id)
+            self.records.of(call_id).may_run_again = True
         elif self.open_calls.was_in_flight(call_id):
             return PUT_BACK
         request = self._request(ctx, call, tool_def, args, hints)
@@ -181,19 +179,18 @@ class CallHook(RunTasks):
             if isinstance(answer, Parked):
                 return answer.handle
             verdict = Answer(failure=outcomes.CANNOT_WAIT)
-        self.ends.begin(request.call_id)
+        record = self.records.begin(request.call_id)
         if verdict.failure is not None:
-            self.ends.failed[request.call_id] = verdict.failure
+            record.move(CallState.FAILED, verdict.failure)
             raise ToolFailed(verdict.failure)
         value = outcomes.normalise(verdict.value)
-        self.ends.finished[request.call_id] = content_of(value)
+        record.move(CallState.SUCCEEDED, content_of(value))
         return value
 
     async def _make_wait(self, request: CallRequest, wait: Wait) -> Parked | NotParked:
         answer = await self.parking.wait(request, wait)
         if isinstance(answer, Parked):
-            self.ends.begin(request.call_id)
-            self.ends.parked[request.call_id] = answer
+            self.records.begin(request.call_id).move(CallState.PARKED, answer)
         return answer
 
     async def _run(
@@ -202,25 +199,27 @@ class CallHook(RunTasks):
         """`args`: in place of those that were asked for."""
         running = self.host.begin(call)
         running.shared_usage = ctx.usage
-        self.ends.begin(call.tool_call_id)
+        record = self.records.begin(call.tool_call_id)
         inner = start(running, handler, request.args if args is None else args)
         try:
             parked = await self._wait(running, inner, request)
             return parked.handle if parked is not None else await self._result(running, inner, request)
         except (asyncio.CancelledError, OutlastError):  # the latter: the attempt was lost meanwhile
-            if call.tool_call_id not in self.ends.parked:
+            if record.state is not CallState.PARKED:
                 await self._cancel(running, inner, request)
             raise
 
     async def handle_deferred_tool_calls(self, ctx: RunContext[Any], *, requests: DeferredToolRequests) -> None:
         """They are not run, unless another capability handles them: it may run them as it likes."""
         if not self._has_handler(ctx.root_capability):
-            self.ends.deferred |= {call.tool_call_id: outcomes.NEEDS_APPROVAL for call in requests.approvals}
+            for call in requests.approvals:
+                self.records.of(call.tool_call_id).move(CallState.DEFERRED, outcomes.NEEDS_APPROVAL)
             for call in requests.calls:
-                has_begun = call.tool_call_id in self.ends.begun
-                self.ends.deferred[call.tool_call_id] = outcomes.HANDED_OUT if has_begun else outcomes.NEEDS_RESULT
+                record = self.records.of(call.tool_call_id)
+                words = outcomes.HANDED_OUT if record.has_begun else outcomes.NEEDS_RESULT
+                record.move(CallState.DEFERRED, words)
             return
-        self.ends.begin_elsewhere(*(call.tool_call_id for call in (*requests.calls, *requests.approvals)))
+        self.records.begin_elsewhere(*(call.tool_call_id for call in (*requests.calls, *requests.approvals)))
 
     def _has_handler(self, root: object) -> bool:
         """Whether a capability beside this one may handle deferred calls."""
@@ -234,7 +233,7 @@ class CallHook(RunTasks):
         """An output function runs as a call of its own: once it has begun, nobody may say that it did not."""
         call = output_context.tool_call
         if call is not None:
-            self.ends.begin_elsewhere(call.tool_call_id)
+            self.records.begin_elsewhere(call.tool_call_id)
         uses = Uses(ctx.usage)
         self.uses_of_outputs.append(uses)
         try:
@@ -242,7 +241,8 @@ class CallHook(RunTasks):
                 return await handler(output)
         except Exception as exc:
             if call is not None:
-                self.ends.failed[call.tool_call_id] = outcomes.output_failed(call.tool_name, exc)
+                failed = outcomes.output_failed(call.tool_name, exc)
+                self.records.of(call.tool_call_id).move(CallState.FAILED, failed)
             raise
 
     async def _wait(self, running: RunningCall, inner: asyncio.Task[Any], request: CallRequest) -> Parked | None:
@@ -279,7 +279,7 @@ class CallHook(RunTasks):
         async def park() -> Parked | NotParked:
             answer = await self.parking.park(running, inner, hints, budget, reason=reason)
             if isinstance(answer, Parked):
-                self.ends.parked[running.call_id] = answer
+                self.records.of(running.call_id).move(CallState.PARKED, answer)
                 self.keeper.hold(inner)
             return answer
 
@@ -299,11 +299,11 @@ class CallHook(RunTasks):
         except Exception as exc:
             error = self._failed(request, outcomes.translate(running.tool, exc, running.secrets))
             if isinstance(error, outcomes.FAILURES):
-                self.ends.failed[running.call_id] = clean.words_of(error, most=None)
+                self.records.of(running.call_id).move(CallState.FAILED, clean.words_of(error, most=None))
             raise error from exc
         if running.tool not in self.control.tools:
             self.gates.ended(request, None)
-        self.ends.finished[running.call_id] = content_of(value)
+        self.records.of(running.call_id).move(CallState.SUCCEEDED, content_of(value))
         return value
 
     async def _value(self, running: RunningCall, ended: "asyncio.Task[Any] | Future[Any]") -> Any:
@@ -316,7 +316,7 @@ class CallHook(RunTasks):
         if request.tool in self.control.tools:
             return error
         if is_transient(error):
-            self.ends.transient.add(request.call_id)
+            self.records.of(request.call_id).is_transient = True
         said = self.gates.ended(request, error)
         return _with_advice(error, said) if said else error
 
@@ -327,14 +327,14 @@ class CallHook(RunTasks):
         threads = {asyncio.wrap_future(each) for each in running.busy_threads()}
         await _bounded_wait({inner, *threads}, self.policy.grace)
         if not inner.done() or running.busy_threads():
-            self.ends.unconfirmed[running.call_id] = Unconfirmed(running, inner)
+            self.records.of(running.call_id).move(CallState.UNCONFIRMED, Unconfirmed(running, inner))
             return
         ended = really(running, inner)
         if had_ended or not (ended.cancelled() or ended.exception()):
             # Noted as its end, or as its error; the run that would be told is over. What takes too long is cancelled.
             await _within(self._result(running, ended, request), f"end {running.call_id}", self.policy.grace)
         else:
-            self.ends.canceled.add(running.call_id)
+            self.records.of(running.call_id).move(CallState.CANCELED)
             error = await _within(_close(running), f"close {running.call_id}", self.policy.grace)
             if error is not None:
                 log.warning(

@@ -16,7 +16,7 @@ from outlast.agents import failure
 from outlast.agents.host import AgentHost, TurnContext
 from outlast.agents.messages import history
 from outlast.calls.channel import CallChannel
-from outlast.calls.ends import Unconfirmed
+from outlast.calls.record import Unconfirmed
 from outlast.clock import monotonic
 from outlast.containment import Contained
 from outlast.errors import AttemptLost, StoreUnavailable
@@ -352,19 +352,19 @@ class Attempt:
                 bind_channel(channel, self._parts.calls, task_id, attempt=1)
             self._parts.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, task_id), is_canceled=True)
             assert run.hook is not None
-            del run.hook.ends.unconfirmed[unconfirmed.call.call_id]
+            del run.hook.records.by_id[unconfirmed.call.call_id]
 
     def _disown(self) -> None:
         """Calls that nobody took over, as when the attempt was lost, are still watched to their end."""
         hook = self._run.hook if self._run is not None else None
         if hook is not None:
-            for unconfirmed in (*hook.ends.unconfirmed.values(), *hook.ends.superseded):
+            for unconfirmed in hook.records.running_on():
                 self._parts.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, None), is_canceled=True)
 
 
 def _going_on(run: TurnRun) -> set[str]:
     """The ids of calls that go on without the turn."""
-    return set() if run.hook is None else {*run.hook.ends.parked, *run.hook.ends.unconfirmed}
+    return set() if run.hook is None else run.hook.records.going_on()
 
 
 def _cause_of(stop_reason: str | None) -> Cause:

@@ -42,6 +42,7 @@ from outlast.calls.control.toolset import ControlToolset
 from outlast.calls.gates.breaker import mark_transient
 from outlast.calls.gates.standing import gates_for
 from outlast.calls.hook import CallHook
+from outlast.calls.record import CallRecord, CallState
 from outlast.calls.shared_usage import take_used
 from outlast.events import foreign
 from outlast.events.event import Draft
@@ -112,7 +113,7 @@ class TurnRun:
         self.count_outputs()
         earlier, self.hook = self.hook, self._call_hook()
         if earlier is not None:
-            self.hook.ends.go_on_from(earlier.ends)
+            self.hook.records.go_on_from(earlier.records)
         model_hook = ModelHook(
             self.policy.context_window,
             self.policy.compact_above,
@@ -272,8 +273,11 @@ class TurnRun:
 
     def _is_uncertain(self, call_id: str) -> bool:
         """It was in flight and was not run again: its tool must not be, is gone, or no longer takes its arguments."""
-        is_run_again = self.hook is not None and call_id in self.hook.repeatable
-        return self.book.was_in_flight(call_id) and not is_run_again
+        return self.book.was_in_flight(call_id) and not self.record_of(call_id).may_run_again
+
+    def record_of(self, call_id: str) -> CallRecord:
+        """What this run knows of a call; before the first run nothing has begun."""
+        return CallRecord() if self.hook is None else self.hook.records.of(call_id)
 
     def take_written(self) -> None:
         self.messages += self.log.written
@@ -328,7 +332,7 @@ class TurnRun:
         calls = history.calls_of(response)
         if calls:
             if self.hook is not None:
-                self.hook.ends.expect(call.tool_call_id for call in calls)
+                self.hook.records.expect(call.tool_call_id for call in calls)
             await self.log.commit("journal", lambda unit: None)
             self.take_written()
 
@@ -363,7 +367,7 @@ class TurnRun:
         call_id = part.tool_call_id
         if self.book.is_answered(call_id) or self._is_uncertain(call_id):
             return
-        if self.hook is not None and call_id in self.hook.ends.transient:
+        if self.record_of(call_id).is_transient:
             mark_transient(part)
         part, content = self.clean(harmless(part)), self.log.secrets.mask(harmless_content(content))
         await self.log_end(part, content)
@@ -375,10 +379,10 @@ class TurnRun:
         return same if isinstance(same, ToolReturnPart) else part
 
     async def log_end(self, part: ToolReturnPart, content: Any = None) -> None:
-        parked = self.hook.ends.parked.get(part.tool_call_id) if self.hook is not None else None
-        may_be_repeated = self.hook is not None and part.tool_call_id in self.hook.repeatable
+        record = self.record_of(part.tool_call_id)
+        parked = record.parked
         has_run = part.outcome == "interrupted" and part.content not in outcomes.NEVER_RAN
-        is_unknown = has_run and not may_be_repeated
+        is_unknown = has_run and not record.may_run_again
         task_id = None if parked is None else parked.task_id
         used = self.calls.used(part.tool_call_id) if parked is None else None  # else it counts with the task's end
         usage = None if used is None else stored(used)
@@ -412,13 +416,14 @@ class TurnRun:
 
     async def _answer_open(self, open_now: Sequence[ToolCallPart]) -> None:
         """Calls that the agent's output leaves open: an approval, or a result from outside, is asked for with it."""
-        deferred = self.hook.ends.deferred if self.hook is not None else {}
         parts: list[ModelRequestPart] = []
         for call in open_now:
-            text = deferred.get(call.tool_call_id, outcomes.CANCELED)
-            part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
-            if call.tool_call_id in deferred:
+            record = self.record_of(call.tool_call_id)
+            if record.state is CallState.DEFERRED:
+                part = record.came_to(call.tool_name, call.tool_call_id)
                 await self.log_end(part)
+            else:
+                part = outcomes.interrupted(call.tool_name, call.tool_call_id, outcomes.CANCELED)
             parts.append(part)
         await self.log.add_message(ModelRequest(parts=parts))
 

@@ -8,7 +8,7 @@ from outlast import ids
 from outlast.agents.messages import history
 from outlast.agents.messages.harmless import harmless
 from outlast.calls import outcomes
-from outlast.calls.ends import CallEnds, Unconfirmed
+from outlast.calls.record import CallRecords, Unconfirmed
 from outlast.ids import TaskId
 from outlast.runs.turns.loop import TurnRun
 from outlast.runs.turns.resume import Recorded, returns_first
@@ -37,7 +37,6 @@ async def keep_partial(run: TurnRun) -> None:
 
 async def answer_open_calls(run: TurnRun) -> dict[TaskId, Unconfirmed]:
     """Answer every open call with the next commit. Gives the calls that go on, each under the id of its task."""
-    ends = run.hook.ends if run.hook is not None else CallEnds()
     owned: dict[TaskId, Unconfirmed] = {}
     answers: list[ModelRequestPart] = []
     await _write_all(run)
@@ -46,14 +45,15 @@ async def answer_open_calls(run: TurnRun) -> dict[TaskId, Unconfirmed]:
         if recorded is not None:
             answers += recorded.parts
             continue
-        if call.tool_call_id in ends.unconfirmed:
+        unconfirmed = run.record_of(call.tool_call_id).unconfirmed
+        if unconfirmed is not None:
             task_id = ids.task_id()
-            owned[task_id] = ends.unconfirmed[call.tool_call_id]
+            owned[task_id] = unconfirmed
             text = outcomes.NEVER_CONFIRMED.format(task_id=task_id)
             part = outcomes.interrupted(call.tool_name, call.tool_call_id, text)
             await run.call_log.ended(part, task_id=task_id)
         else:
-            part = run.clean(harmless(_answer(run, ends, call)))
+            part = run.clean(harmless(_answer(run, call)))
             await run.log_end(part)
         answers.append(part)
     if answers:
@@ -66,13 +66,11 @@ async def log_known_ends(run: TurnRun) -> None:
 
     One that was cancelled and may be run again stays open: the next attempt runs it.
     """
-    ends = run.hook.ends if run.hook is not None else CallEnds()
     await _write_all(run)
-    repeatable: set[str] = run.hook.repeatable if run.hook is not None else set()
-    known = {*ends.finished, *ends.failed, *ends.parked, *(ends.canceled - repeatable)} - run.book.recorded.keys()
+    known = _records(run).known() - run.book.recorded.keys()
     for call in history.open_calls(run.messages):
         if call.tool_call_id in known:
-            part = run.clean(harmless(_answer(run, ends, call)))
+            part = run.clean(harmless(_answer(run, call)))
             await run.log_end(part)
             run.book.recorded[call.tool_call_id] = Recorded(part)
 
@@ -80,8 +78,8 @@ async def log_known_ends(run: TurnRun) -> None:
 async def carry_over(run: TurnRun) -> None:
     """For another run of the same attempt, from a history with open calls: none of them is simply run again."""
     await log_known_ends(run)
-    ends = run.hook.ends if run.hook is not None else CallEnds()
-    begun = ends.begun - ends.elsewhere - run.book.recorded.keys()
+    records = _records(run)
+    begun = records.begun_here() - run.book.recorded.keys()
     for call in history.open_calls(run.messages):
         if call.tool_call_id in begun:
             run.book.in_flight[call.tool_call_id] = call
@@ -90,7 +88,7 @@ async def carry_over(run: TurnRun) -> None:
         each.tool_call_id: each for each in history.open_calls(run.messages) if each.tool_call_id in run.book.masked
     }
     run.book.decided |= run.book.recorded.keys()
-    run.book.started |= ends.begun
+    run.book.started |= {call_id for call_id, record in records.by_id.items() if record.has_begun}
 
 
 async def _write_all(run: TurnRun) -> None:
@@ -99,22 +97,14 @@ async def _write_all(run: TurnRun) -> None:
     run.take_written()
 
 
-def _answer(run: TurnRun, ends: CallEnds, call: ToolCallPart) -> ToolReturnPart:
-    call_id, tool = call.tool_call_id, call.tool_name
-    if call_id in ends.parked:
-        return ToolReturnPart(tool_name=tool, content=ends.parked[call_id].handle, tool_call_id=call_id)
-    if call_id in ends.finished:
-        return ToolReturnPart(tool_name=tool, content=ends.finished[call_id], tool_call_id=call_id)
-    if call_id in ends.failed:
-        return ToolReturnPart(tool_name=tool, content=ends.failed[call_id], tool_call_id=call_id, outcome="failed")
-    if call_id in ends.deferred:
-        return outcomes.interrupted(tool, call_id, ends.deferred[call_id])
-    if call_id in ends.begun:
-        is_repeatable = run.hook is not None and call_id in run.hook.repeatable
-        text = outcomes.CANCELED_REPEATABLE if is_repeatable else outcomes.CANCELED
-        return outcomes.interrupted(tool, call_id, text)
-    was_left = run.book.was_in_flight(call_id)
-    return outcomes.interrupted(tool, call_id, outcomes.MAY_HAVE_RUN if was_left else outcomes.NOT_RUN)
+def _records(run: TurnRun) -> CallRecords:
+    return CallRecords() if run.hook is None else run.hook.records
+
+
+def _answer(run: TurnRun, call: ToolCallPart) -> ToolReturnPart:
+    call_id = call.tool_call_id
+    record = run.record_of(call_id)
+    return record.came_to(call.tool_name, call_id, was_in_flight=run.book.was_in_flight(call_id))
 
 
 def _says_something(part: Any) -> bool:
