@@ -6,6 +6,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from docs.api_page import api_page
 from docs.cli_page import cli_page
 from docs.measurements_page import measurements_page
@@ -13,7 +15,8 @@ from docs.python_page import python_page
 from docs.requirements_page import requirements_page
 from docs.scale_page import scale_page
 from outlast import Settings
-from outlast.events.types import CONTROL, FIELDS, TERMINAL, EventType
+from outlast.events.data import DATA
+from outlast.events.types import CONTROL, TERMINAL, EventType
 
 REFERENCE = Path(__file__).parent / "reference"
 MADE = "<!-- Made by `make docs`; change the code instead. -->"
@@ -42,11 +45,12 @@ def events_page() -> str:
         "Everything that happens in a session is an event in its log: `session.events()` replays them from any",
         "position and then follows. An event has `session_id`, `number`, `type`, `at`, `data`, and where they apply",
         "`turn_id` and `task_id`. Numbers rise within a session; they need not be consecutive. A reader passes over",
-        "types that it does not know.",
+        "types that it does not know. A field with a question mark may be missing. `/openapi.json` has all of this as",
+        "a union of schemas by `type`.",
     ]
     for noun, types in groupby(EventType, key=lambda each: each.partition(".")[0]):
         lines += ["", f"## {noun}", "", "| type | `data` |", "|---|---|"]
-        lines += [f"| `{each}`{_mark(each)} | {_cell(FIELDS[each])} |" for each in types]
+        lines += [f"| `{each}`{_mark(each)} | {_cell(_fields(DATA[each]))} |" for each in types]
     lines += [
         "",
         "\\* The end of a turn: exactly one of them stands in the log for each turn that ended.",
@@ -54,6 +58,17 @@ def events_page() -> str:
         "† Said to one reader only: not stored, without a number.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _fields(data: type[Any]) -> str:
+    """The fields by name, those that may be left out with a question mark, each with what is said of it."""
+    schema = TypeAdapter(data).json_schema()
+    needed = set(schema.get("required", ()))
+    told = [
+        f"{name}{'' if name in needed else '?'}{f' ({words})' if (words := each.get('description')) else ''}"
+        for name, each in schema.get("properties", {}).items()
+    ]
+    return ", ".join(told) or "nothing"
 
 
 def _mark(type_: EventType) -> str:

@@ -7,11 +7,12 @@ import pytest
 import sqlalchemy as sa
 
 from outlast.errors import NotFound
+from outlast.events.data import DATA
 from outlast.events.event import Draft, Event
 from outlast.events.outcome import fold_outcome
 from outlast.events.signals import LocalSignals
 from outlast.events.stream import EventStream, Page
-from outlast.events.types import CONTROL, FIELDS, TERMINAL, EventType
+from outlast.events.types import CONTROL, TERMINAL, EventType
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store.database import Database
 from outlast.store.repositories import events
@@ -47,11 +48,14 @@ async def test_every_type_comes_back_as_it_was_written(database: Database) -> No
         "list": [1.5, True, {}],
         "nul": "\x00",
         **{"input_id": "inp_1", "kind": "text", "call_id": "c", "tool": "t", "outcome": "success", "reason": "r"},
-        **{"attempt": 1, "offset": 0, "message": "m", "usage": {}, "dropped": [], "progress": {}},
+        **{"attempt": 1, "offset": 0, "usage": {}, "dropped": [], "progress": {}},
         "task": {"id": "tsk_1", "title": "t", "state": "running"},
     }
     part: dict[EventType, Any] = {each: {} if each is EventType.CALL_ENDED else "1.1.0" for each in STORED}
-    drafts = [Draft(each, {**data, "part": part[each]}, TURN, TaskId("tsk_1")) for each in STORED]
+    message = {each: "m" if each is EventType.TURN_FAILED else 3 for each in STORED}
+    drafts = [
+        Draft(each, {**data, "part": part[each], "message": message[each]}, TURN, TaskId("tsk_1")) for each in STORED
+    ]
     await append(database, session_id, *drafts)
     async with stream(database, session_id) as replay:
         seen = [event async for event in replay]
@@ -65,7 +69,7 @@ async def test_every_type_comes_back_as_it_was_written(database: Database) -> No
 
 def test_every_type_says_what_it_holds() -> None:
     """E2: the reference of events is made from this list, so nothing may be missing from it."""
-    assert set(FIELDS) == set(EventType)
+    assert set(DATA) == set(EventType)
 
 
 async def test_unknown_types_are_passed_on_and_the_cursor_moves(database: Database) -> None:

@@ -28,6 +28,15 @@ log = structlog.get_logger("outlast.api")
 
 MEDIA_TYPE = "text/event-stream"
 DESCRIBED: dict[str, Any] = {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
+EVENTS: dict[str, Any] = {
+    "content": {
+        MEDIA_TYPE: {
+            "schema": {"type": "string", "description": "Frames with `id`, `event` (its type) and `data`: an event."},
+            "itemSchema": {"$ref": "#/components/schemas/EventAnswer"},
+        }
+    }
+}
+"""The same, of a stream of events: what each frame holds in `data`."""
 """How OpenAPI names a stream."""
 _SMALL = 8 * 1024
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}

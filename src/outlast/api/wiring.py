@@ -24,6 +24,7 @@ COMMON = problems.responses(400, 401, 403, 408, 413, 422, 429, 503)
 FOUND = problems.responses(404)
 DECIDED = problems.responses(404, 409)
 STREAM: dict[int | str, dict[str, Any]] = {200: sse.DESCRIBED}
+EVENT_STREAM: dict[int | str, dict[str, Any]] = {200: sse.EVENTS}
 
 
 # What is asked for stands in coroutines although nothing is awaited: FastAPI takes each plain function to a thread.

@@ -1,46 +1,69 @@
-"""What every reader takes for granted in an event's data, by its type."""
+"""What every reader takes for granted in an event's data: a check for each type of event, made from its TypedDict.
+
+A field that may be left out may be null too. What may be anything is not checked, nor are fields that nobody declared.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints
 
+from typing_extensions import is_typeddict
+
+from outlast.events.data import DATA
 from outlast.events.types import EventType
-from outlast.values.shape import Shape, fits, list_of, maybe, number, object_of, pair, text, whole
+from outlast.values.shape import Check, Shape, fits, list_of, maybe, number, object_of, pair, text, whole
 
-_ANY = object_of()
+_SIMPLE: Mapping[Any, Check] = {
+    str: text,
+    int: whole,
+    float: number,
+    bool: lambda value: isinstance(value, bool),
+    Any: lambda _: True,
+    tuple[int, int]: pair,
+}
+
+
+def shape_of(data: type[Any]) -> Shape:
+    """What must hold for an object that has the type of this TypedDict."""
+    hints = get_type_hints(data, include_extras=True)
+    optional: frozenset[str] = getattr(data, "__optional_keys__", frozenset[str]())
+    return {
+        name: maybe(_check(hint)) if name in optional else _check(hint)
+        for name, hint in hints.items()
+        if _bare(hint) is not Any
+    }
+
+
+def _bare(hint: Any) -> Any:
+    while get_origin(hint) in (Annotated, NotRequired):
+        hint = get_args(hint)[0]
+    return hint
+
+
+def _check(hint: Any) -> Check:
+    hint = _bare(hint)
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
+    if is_typeddict(hint):
+        return object_of(shape_of(hint))
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        (one,) = (each for each in parts if each is not NoneType)
+        return maybe(_check(one))
+    if origin is list:
+        return list_of(_check(parts[0]))
+    if origin is dict:
+        return object_of()
+    raise TypeError(f"no check is known for {hint}")
+
+
+_SHOWN_ONLY = frozenset(each for each in EventType if each.startswith(("session.", "stream."))) | {
+    EventType.TURN_QUEUED,
+    EventType.HISTORY_COMPACTED,
+}
+"""No reader counts on what these hold: they are passed on as they were stored."""
+_SHAPES: Mapping[str, Shape] = {type_.value: shape_of(data) for type_, data in DATA.items() if type_ not in _SHOWN_ONLY}
 _CALL: Shape = {"call_id": text, "tool": text}
-_INPUT: Shape = {"input_id": text, "kind": text, "text": text}
-_BEGUN: Shape = {"attempt": whole, "dropped": maybe(list_of(text))}
-_TASK: Shape = {
-    "task": object_of({"id": text, "title": text, "state": text, "error": maybe(_ANY), "usage": maybe(_ANY)})
-}
-_USED: Shape = {"usage": maybe(_ANY)}
-
-_SHAPES: Mapping[str, Shape] = {
-    EventType.INPUT_ACCEPTED: _INPUT,
-    EventType.INPUT_EDITED: {"input_id": text, "text": text},
-    EventType.INPUT_REMOVED: {"input_id": text},
-    EventType.INPUT_DELIVERED: _INPUT,
-    EventType.TURN_STARTED: _BEGUN,
-    EventType.TURN_RESUMED: _BEGUN,
-    EventType.TURN_COMPLETED: {"text": maybe(text), "output_type": maybe(text), **_USED},
-    EventType.TURN_FAILED: {"kind": text, "message": text, **_USED},
-    EventType.TURN_STOPPED: {"reason": text, **_USED},
-    EventType.PART_STARTED: {"part": text, "kind": text, "call_id": maybe(text), "tool": maybe(text)},
-    EventType.PART_DELTA: {
-        **{"part": text, "offset": whole, "text": text},
-        **{"first": maybe(whole), "marks": maybe(list_of(pair))},
-    },
-    EventType.PART_ENDED: {"part": text},
-    EventType.RESPONSE_COMPLETED: {"usage": _ANY, "finish": maybe(text), "model": maybe(text)},
-    EventType.RESPONSE_DROPPED: {"dropped": list_of(text), "retry_in": maybe(number)},
-    EventType.CALL_STARTED: _CALL,
-    EventType.CALL_WAITING: {**_CALL, "reason": text},
-    EventType.CALL_PROGRESS: {"call_id": text, "progress": maybe(_ANY)},
-    EventType.CALL_ENDED: {**_CALL, "outcome": text, "part": _ANY, **_USED},
-    EventType.TASK_CREATED: _TASK,
-    EventType.TASK_CHANGED: _TASK,
-    EventType.TASK_ENDED: _TASK,
-}
 
 
 def is_as_told(type_: str, data: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
-from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, OwnSession, place_of
+from outlast.api.wiring import COMMON, EVENT_STREAM, FOUND, Accept, LastEventId, OwnSession, place_of
 from outlast.events.event import Event
 from outlast.wire.event import EventAnswer, EventPage
 
@@ -15,7 +15,7 @@ router = APIRouter(tags=["events"], responses=COMMON, route_class=AdmittedRoute)
 Types = Annotated[str | None, Query(max_length=1_000, description="Only these types, separated by commas.")]
 
 
-@router.get("/sessions/{session_id}/events", response_model=EventPage, responses={**FOUND, **STREAM})
+@router.get("/sessions/{session_id}/events", response_model=EventPage, responses={**FOUND, **EVENT_STREAM})
 async def session_events(
     request: Request,
     session: OwnSession,

@@ -9,7 +9,7 @@ from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.routes.events import Types, filter_of
-from outlast.api.wiring import COMMON, FOUND, STREAM, Accept, LastEventId, Runtime, sees_money
+from outlast.api.wiring import COMMON, EVENT_STREAM, FOUND, Accept, LastEventId, Runtime, sees_money
 from outlast.handles.feed import OwnerStream
 from outlast.store.database import retry_while_unavailable
 from outlast.wire.event import EventAnswer, FeedPage
@@ -17,7 +17,7 @@ from outlast.wire.event import EventAnswer, FeedPage
 router = APIRouter(tags=["events"], responses=COMMON, route_class=AdmittedRoute)
 
 
-@router.get("/events", response_model=FeedPage, responses={**FOUND, **STREAM})
+@router.get("/events", response_model=FeedPage, responses={**FOUND, **EVENT_STREAM})
 async def owner_events(
     request: Request,
     outlast: Runtime,

@@ -1,0 +1,273 @@
+"""What `data` of an event holds, one TypedDict for each type. A field that came later may be missing in older events.
+
+From these the checks of stored events, the events reference and the schemas of the HTTP API are made.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from outlast.events.types import EventType
+
+JsonData = dict[str, Any]
+
+
+class SessionCreated(TypedDict):
+    agent: str
+    title: str | None
+    external_id: NotRequired[str]
+    forked_from: NotRequired[Annotated[str, Field(description="a session's id")]]
+    imported_from: NotRequired[Annotated[str, Field(description="a session's id")]]
+    is_dry_run: NotRequired[Annotated[bool, Field(description="if it is one")]]
+
+
+class SessionChanged(TypedDict, total=False):
+    """What has changed, and nothing else."""
+
+    title: str | None
+    metadata: JsonData
+    model: str | None
+    is_archived: bool
+    read_to: int
+    is_unread: bool
+    permissions: JsonData | None
+    is_dry_run: bool
+
+
+class SessionHeld(TypedDict):
+    reason: str
+
+
+class SessionResumed(TypedDict):
+    pass
+
+
+class SessionFlagged(TypedDict):
+    reason: str
+    woken_turns: NotRequired[int]
+    type: NotRequired[Annotated[str, Field(description="of an event that cannot be read, in whose place this stands")]]
+    kind: NotRequired[str]
+    message: NotRequired[str]
+
+
+class SessionDeleted(TypedDict):
+    """It is the last event that anybody gets of the session."""
+
+
+class InputAccepted(TypedDict):
+    input_id: str
+    kind: str
+    mode: NotRequired[str]
+    text: str
+
+
+class InputEdited(TypedDict):
+    input_id: str
+    text: str
+
+
+class InputRemoved(TypedDict):
+    input_id: str
+
+
+class InputDelivered(TypedDict):
+    input_id: str
+    kind: str
+    text: str
+    message: NotRequired[Annotated[int, Field(description="its position in history")]]
+    key: NotRequired[Annotated[str, Field(description="its idempotency key")]]
+
+
+class TurnQueued(TypedDict):
+    origin: str
+    place: NotRequired[Annotated[int, Field(description="of those that wait, if it waits")]]
+    until: NotRequired[Annotated[str, Field(description="if the daily limit is reached")]]
+    regenerates: NotRequired[Annotated[str, Field(description="the turn whose answer it replaces")]]
+
+
+class TurnStarted(TypedDict):
+    attempt: int
+    worker_id: str | None
+    model: NotRequired[str | None]
+
+
+class TurnResumed(TypedDict):
+    attempt: int
+    worker_id: str | None
+    dropped: NotRequired[Annotated[list[str], Field(description="parts that readers discard")]]
+
+
+class TurnCompleted(TypedDict):
+    output: NotRequired[Any]
+    output_type: NotRequired[Annotated[str | None, Field(description="which, if the agent declares several")]]
+    output_fields: NotRequired[
+        Annotated[
+            Any,
+            Field(description="the same by the names of its fields, if it cannot be read back from the output"),
+        ]
+    ]
+    text: NotRequired[Annotated[str | None, Field(description="only a closing line that the runtime added")]]
+    usage: NotRequired[JsonData | None]
+
+
+class TurnFailed(TypedDict):
+    kind: str
+    message: str
+    is_retryable: NotRequired[bool]
+    reference: NotRequired[str | None]
+    usage: NotRequired[JsonData | None]
+
+
+class TurnStopped(TypedDict):
+    reason: str
+    usage: NotRequired[JsonData | None]
+
+
+class PartStarted(TypedDict):
+    part: str
+    kind: Annotated[str, Field(description="text, reasoning, call, file")]
+    call_id: NotRequired[Annotated[str | None, Field(description="of a call")]]
+    tool: NotRequired[Annotated[str | None, Field(description="of a call")]]
+
+
+class PartDelta(TypedDict):
+    part: str
+    offset: Annotated[int, Field(description="in characters")]
+    text: str
+    first: NotRequired[Annotated[int | None, Field(description="after a fold")]]
+    marks: NotRequired[Annotated[list[tuple[int, int]] | None, Field(description="after a fold")]]
+
+
+class PartEnded(TypedDict):
+    part: str
+    length: NotRequired[int]
+
+
+class ResponseCompleted(TypedDict):
+    message: NotRequired[Annotated[int, Field(description="its position in history")]]
+    model: NotRequired[str | None]
+    usage: JsonData
+    finish: NotRequired[str | None]
+
+
+class ResponseDropped(TypedDict):
+    reason: NotRequired[str]
+    dropped: Annotated[list[str], Field(description="parts that readers discard")]
+    retry_in: NotRequired[Annotated[float | None, Field(description="seconds")]]
+
+
+class CallStarted(TypedDict):
+    call_id: str
+    tool: str
+    args: NotRequired[Any]
+
+
+class CallWaiting(TypedDict):
+    call_id: str
+    tool: str
+    reason: Annotated[str, Field(description="why the turn waits for it past its budget")]
+
+
+class CallProgress(TypedDict):
+    call_id: str
+    progress: JsonData | None
+
+
+class CallEnded(TypedDict):
+    call_id: str
+    tool: str
+    outcome: Annotated[
+        str,
+        Field(description="success, failed, retried, interrupted; parked if it goes on in the background"),
+    ]
+    part: Annotated[JsonData, Field(description="what the model is given")]
+    content: NotRequired[Annotated[Any, Field(description="files")]]
+    artifacts: NotRequired[Annotated[Any, Field(description="files")]]
+    task_id: NotRequired[Annotated[str, Field(description="if it goes on as a task")]]
+    usage: NotRequired[Annotated[JsonData | None, Field(description="of agents that its tool ran")]]
+
+
+class HistoryCompacted(TypedDict):
+    messages: int
+    results_cut: int
+    characters_before: int
+    characters_after: int
+    reason: str
+
+
+class TaskSnapshot(TypedDict):
+    """A task without its bodies."""
+
+    id: str
+    kind: NotRequired[str]
+    agent: NotRequired[str]
+    tool: NotRequired[str | None]
+    call_id: NotRequired[str | None]
+    title: str
+    state: str
+    detail: NotRequired[str | None]
+    progress: NotRequired[JsonData | None]
+    error: NotRequired[JsonData | None]
+    artifacts: NotRequired[list[JsonData]]
+    attempt: NotRequired[int]
+    wake: NotRequired[str]
+    is_cancel_requested: NotRequired[bool]
+    settled: NotRequired[JsonData | None]
+    links: NotRequired[dict[str, str]]
+    parked: NotRequired[JsonData | None]
+    started_at: NotRequired[str | None]
+    ran_seconds: NotRequired[float | None]
+    usage: NotRequired[JsonData | None]
+    request: NotRequired[JsonData | None]
+
+
+class TaskTold(TypedDict):
+    task: TaskSnapshot
+
+
+class StreamLagged(TypedDict):
+    position: Annotated[int, Field(description="to resume from")]
+    behind: int
+
+
+class StreamExpired(TypedDict):
+    first: Annotated[int | None, Field(description="number that is kept")]
+    snapshot: JsonData | None
+
+
+DATA: Mapping[EventType, type[Any]] = {
+    EventType.SESSION_CREATED: SessionCreated,
+    EventType.SESSION_CHANGED: SessionChanged,
+    EventType.SESSION_HELD: SessionHeld,
+    EventType.SESSION_RESUMED: SessionResumed,
+    EventType.SESSION_FLAGGED: SessionFlagged,
+    EventType.SESSION_DELETED: SessionDeleted,
+    EventType.INPUT_ACCEPTED: InputAccepted,
+    EventType.INPUT_EDITED: InputEdited,
+    EventType.INPUT_REMOVED: InputRemoved,
+    EventType.INPUT_DELIVERED: InputDelivered,
+    EventType.TURN_QUEUED: TurnQueued,
+    EventType.TURN_STARTED: TurnStarted,
+    EventType.TURN_RESUMED: TurnResumed,
+    EventType.TURN_COMPLETED: TurnCompleted,
+    EventType.TURN_FAILED: TurnFailed,
+    EventType.TURN_STOPPED: TurnStopped,
+    EventType.PART_STARTED: PartStarted,
+    EventType.PART_DELTA: PartDelta,
+    EventType.PART_ENDED: PartEnded,
+    EventType.RESPONSE_COMPLETED: ResponseCompleted,
+    EventType.RESPONSE_DROPPED: ResponseDropped,
+    EventType.CALL_STARTED: CallStarted,
+    EventType.CALL_WAITING: CallWaiting,
+    EventType.CALL_PROGRESS: CallProgress,
+    EventType.CALL_ENDED: CallEnded,
+    EventType.HISTORY_COMPACTED: HistoryCompacted,
+    EventType.TASK_CREATED: TaskTold,
+    EventType.TASK_CHANGED: TaskTold,
+    EventType.TASK_ENDED: TaskTold,
+    EventType.STREAM_LAGGED: StreamLagged,
+    EventType.STREAM_EXPIRED: StreamExpired,
+}
+"""The type of `data`, by the type of event. Adding a type means adding it here: tests enumerate."""
