@@ -345,7 +345,7 @@ class Outlast(Generic[DepsT, OutputT]):
         for store in (database, files):
             stack.callback(store.leave, self.settings.drain.total_seconds())
         if self.settings.run_work:
-            recorder = AgentRecorder(database, self._hosts)
+            recorder = AgentRecorder(database, self._hosts, own=parts.control.names)
             stack.push_async_callback(recorder.close)
             await recorder.start()
         await engine.start()

@@ -10,10 +10,12 @@ import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelMessage, SystemPromptPart
+from pydantic_ai.toolsets import FunctionToolset, PrefixedToolset
 
 from outlast import Outlast, Session, TurnContext, hints
 from outlast.client.session import Session as RemoteSession
 from outlast.errors import InvalidInput, NotFound, OutlastError, SessionBusy
+from outlast.store.repositories import agent_records
 from outlast.testing import ScriptedModel, call, gate
 from outlast.tool_hints import hints_of
 from tests.support.network.server import client_of, serving
@@ -353,6 +355,24 @@ async def test_each_worker_runs_the_turns_of_its_own_agents(cluster: Runtime) ->
 
 async def waits(sessions: list[RemoteSession]) -> list[str | None]:
     return [(await each.refresh()).no_worker_for for each in sessions]
+
+
+async def test_tools_of_other_toolsets_are_recorded_when_they_are_listed(runtime: Runtime) -> None:
+    """DESIGN 8: such as those of an MCP server; the runtime's own tools are nobody's."""
+
+    def sound(place: str) -> str:
+        """Measure a depth."""
+        return place
+
+    others = PrefixedToolset(FunctionToolset([sound]), "boat")
+    async with runtime(agent={"survey": saying("Hm.", toolsets=[others]), "desk": desk()}) as outlast:
+        await (await outlast.sessions.create(agent="survey")).ask("Go.")
+        async with asyncio.timeout(30):
+            while not await outlast.database.read(lambda connection: agent_records.tools_of(connection, "survey")):  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.01)
+    async with runtime(agent={"desk": desk()}) as outlast:
+        assert [each.name for each in await outlast.tools_of("survey")] == ["boat_sound"]
+        assert (await outlast.tool_of("survey", "boat_sound")).description == "Measure a depth."
 
 
 async def test_what_is_recorded_follows_what_is_declared(runtime: Runtime) -> None:

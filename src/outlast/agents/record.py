@@ -9,7 +9,6 @@ from pydantic_ai import ToolDefinition
 
 from outlast.agents import stored_tool
 from outlast.agents.host import AgentHost
-from outlast.calls.control import toolset
 from outlast.errors import StoreUnavailable
 from outlast.store.database import Database, retry_while_unavailable
 from outlast.store.repositories import agent_records
@@ -19,9 +18,13 @@ log = structlog.get_logger("outlast.engine")
 
 
 class AgentRecorder:
-    """Function tools are recorded at the start. What other toolsets have, such as MCP servers, when it is listed."""
+    """Function tools are recorded at the start. What other toolsets have, such as MCP servers, when it is listed.
 
-    def __init__(self, database: Database, hosts: Mapping[str, AgentHost]) -> None:
+    `own` are the tools of the runtime: they are listed with every agent's, and are not the agent's.
+    """
+
+    def __init__(self, database: Database, hosts: Mapping[str, AgentHost], *, own: frozenset[str]) -> None:
+        self._own = own
         self._database = database
         self._hosts = hosts
         self._listed: dict[str, Sequence[ToolDefinition]] = {}
@@ -64,7 +67,7 @@ class AgentRecorder:
             self._news.clear()
             listed, self._listed = self._listed, {}
             for name, tools in sorted(listed.items()):
-                known = toolset.NAMES | {each.name for each in self._hosts[name].function_tools()}
+                known = self._own | {each.name for each in self._hosts[name].function_tools()}
                 others = [stored_tool.dump(each) for each in tools if each.name not in known]
                 if others:
                     await self._add(name, others)
