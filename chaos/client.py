@@ -46,7 +46,7 @@ _PLANS_FOR = {
     "drop": ["flaky"],
     "fold": ["talk", "talk", "note", "talk"],
     "park": ["survey"],
-    "settle": ["survey+scan"],
+    "task.end": ["survey+scan"],
     "wake": ["survey"],
     "withdraw": ["survey+scan", "check"],
     "settle_task": ["vigil"],

@@ -8,8 +8,8 @@ KILLS_PER_ROUND = 10
 
 Moment = Literal["before", "after"]
 
-BACKGROUND = ("park", "settle", "wake", "withdraw", "cancel", "cancel.end")
-"""`park` makes a task and `settle` ends it, which may start a turn (`wake`); `cancel` asks it to end before.
+BACKGROUND = ("park", "task.end", "wake", "withdraw", "cancel", "cancel.end")
+"""`park` makes a task and `task.end` ends it, which may start a turn (`wake`); `cancel` asks it to end before.
 
 `withdraw` is the answer of `check_background`: what it tells is not told again by a wake.
 """

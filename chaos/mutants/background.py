@@ -21,15 +21,15 @@ TOLD_ONCE = (
             ),
             Edit(
                 "src/outlast/runs/parked.py",
-                '        await self._persist(lambda: self._database.transaction(end, name="settle"))\n'
+                '        await self._persist(lambda: self._database.transaction(end, name="task.end"))\n'
                 "\n    async def _persist",
-                '        await self._persist(lambda: self._database.transaction(end, name="settle"))\n'
+                '        await self._persist(lambda: self._database.transaction(end, name="task.end"))\n'
                 "        await self._database.transaction(\n"
                 '            lambda unit: task_moves.wake_late(unit, task_id), name="late"\n'
                 "        )\n\n    async def _persist",
             ),
         ),
-        Chaos("settle", finds="lost"),
+        Chaos("task.end", finds="lost"),
     ),
     Mutant(
         "P3",

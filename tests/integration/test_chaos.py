@@ -32,7 +32,7 @@ async def test_nothing_is_lost_or_repeated_when_workers_are_killed(tmp_path: Pat
     report = json.loads((tmp_path / "few.json").read_text())
     assert report["kills"] >= KILLS
     assert {report[total] for total in ("lost", "repeated", "double_wakes", "hanging", "untold", "streams")} == {0}
-    assert {"cancel", "cancel.end", "park", "settle", "wake", "withdraw"} <= {
+    assert {"cancel", "cancel.end", "park", "task.end", "wake", "withdraw"} <= {
         place.partition("/")[0] for place in report["places"]
     }
     assert {"tasks canceled", "wakes withdrawn", "effects told as unknown"} <= report["seen"].keys()

@@ -72,7 +72,7 @@ async def held(
 
 
 async def test_a_call_that_ends_while_it_is_parked_is_a_task_that_ends(runtime: Runtime) -> None:
-    """B1, P3: once begun, parking is decided; the end that arrives meanwhile is settled right after, once."""
+    """B1, P3: once begun, parking is decided; the end that arrives meanwhile is told right after, once."""
     survey = Survey()
     async with held(runtime, survey) as (outlast, commits):
         commits.hold("park")
@@ -188,12 +188,12 @@ async def test_a_success_that_commits_before_the_cancel_is_the_truth(runtime: Ru
     survey = Survey()
     async with held(runtime, survey) as (outlast, commits):
         session, task = await parked_session(outlast)
-        commits.hold("settle")
+        commits.hold("task.end")
         survey.here.open()
-        await commits.reached("settle")
+        await commits.reached("task.end")
         canceling = asyncio.create_task(outlast.tasks.cancel(task.id))
         await let_run()
-        commits.release("settle")
+        commits.release("task.end")
         task = await canceling
         assert (task.state, task.result, task.cancel_requested_at) == (TaskState.SUCCEEDED, "2.4 m", None)
         await session.settled()
@@ -225,12 +225,12 @@ async def test_a_success_that_commits_before_the_deadline_stands(runtime: Runtim
     survey = Survey()
     async with held(runtime, survey, call_deadline=timedelta(seconds=0.3)) as (outlast, commits):
         session, _ = await parked_session(outlast)
-        commits.hold("settle")
+        commits.hold("task.end")
         survey.here.open()
-        await commits.reached("settle")
+        await commits.reached("task.end")
         # The writer is held until the deadline has passed and wants to commit as well.
         await asyncio.wait({asyncio.ensure_future(session.settled())}, timeout=0.4)
-        commits.release("settle")
+        commits.release("task.end")
         await session.settled()
         task = await only_task(session)
         assert (task.state, task.result, task.error) == (TaskState.SUCCEEDED, "2.4 m", None)
@@ -243,12 +243,12 @@ async def test_a_deadline_that_commits_first_wins_and_the_success_is_late(runtim
     survey = Survey()
     async with held(runtime, survey, call_deadline=timedelta(seconds=0.2)) as (outlast, commits):
         session, _ = await parked_session(outlast)
-        commits.hold("settle")
-        await commits.reached("settle")
+        commits.hold("task.end")
+        await commits.reached("task.end")
         survey.here.open()
         await survey.ended.wait()
         await let_run()
-        commits.release("settle")
+        commits.release("task.end")
         task = await task_that(session, lambda task: task.is_over)
         assert task.error is not None
         assert (task.state, task.error["kind"]) == (TaskState.FAILED, "timeout")
@@ -270,12 +270,12 @@ async def test_a_wake_that_commits_before_the_turn_ends_is_delivered_in_it(runti
         session = await outlast.sessions.create()
         sent = await session.send("Go.")
         await speaking.reached()
-        commits.hold("settle")
+        commits.hold("task.end")
         survey.here.open()
-        await commits.reached("settle")
+        await commits.reached("task.end")
         speaking.open()
         await let_run()
-        commits.release("settle")
+        commits.release("task.end")
         assert (await sent.outcome()).text == "I see."
         await session.settled()
         assert (await woken_turns(session), len(await wakes_seen(session))) == (0, 1)
@@ -338,11 +338,11 @@ async def test_what_check_background_told_is_not_told_by_a_wake(runtime: Runtime
         session = await outlast.sessions.create()
         sent = await session.send("Go.")
         await nth_event(session, "call.started", 2)
-        commits.hold("settle")
+        commits.hold("task.end")
         survey.here.open()
-        await commits.reached("settle")
+        await commits.reached("task.end")
         assert await input_states(outlast) == ["delivered"]
-        commits.release("settle")
+        commits.release("task.end")
         assert (await sent.outcome()).text == "I see."
         await session.settled()
         assert await input_states(outlast) == ["delivered", "withdrawn"]
@@ -427,12 +427,12 @@ async def test_a_wake_that_is_due_in_the_moment_in_which_the_next_one_hurries_it
         monkeypatch.setattr(worker.Worker, "take", takes)
         survey.here.open()
         await wait_for_event(session, EventType.TASK_ENDED)
-        commits.hold("settle")
+        commits.hold("task.end")
         dig.open()
-        await commits.reached("settle")
+        await commits.reached("task.end")
         await due.wait()
         await let_run()
-        commits.release("settle")
+        commits.release("task.end")
         last = await session.settled(wait=10)
         assert last is not None
         assert (last.state, last.text) == ("completed", "I see.")

@@ -173,7 +173,7 @@ async def test_a_kill_around_any_commit_loses_and_doubles_nothing(world: World, 
 
 
 async def test_a_turn_that_kills_its_process_three_times_is_not_tried_again(world: World) -> None:
-    """P4: it fails as `crash_loop`, with its calls settled, and can be retried by a person."""
+    """P4: it fails as `crash_loop`, with its calls decided, and can be retried by a person."""
     for _ in range(3):
         crash(world.folder, "one upsert", "tool upsert")
     async with world.open("one upsert") as outlast:

@@ -207,7 +207,7 @@ async def test_a_turn_that_is_claimed_while_its_worker_leaves_is_left_to_the_nex
             closing.set()
 
         def hold(name: str, moment: Moment) -> Any:
-            if (name, moment) != ("settle", "before"):
+            if (name, moment) != ("task.end", "before"):
                 return None
             reached.set()
             return closing.wait()

@@ -72,6 +72,7 @@ const stateOf = (task: Task) => (task.settled ? `settled: ${task.settled.verdict
 const WORDS: Record<Task["state"], string> = {
   queued: "waiting",
   running: "running",
+  awaiting_input: "asks you",
   succeeded: "done",
   failed: "failed",
   canceled: "canceled",

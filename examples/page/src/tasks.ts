@@ -5,7 +5,7 @@ import type { Message } from "./server";
 export type Task = {
   id: string;
   title: string;
-  state: "queued" | "running" | "succeeded" | "failed" | "canceled";
+  state: "queued" | "running" | "awaiting_input" | "succeeded" | "failed" | "canceled";
   settled: { verdict: "worked" | "failed" | "try_again" } | null;
   detail: string | null;
   progress: { current: number; total: number | null; unit: string | null; label: string | null } | null;

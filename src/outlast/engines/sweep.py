@@ -78,7 +78,7 @@ class Judge:
 
 
 class Sweep:
-    """Owned by the engine. Whoever removes a dead worker's row settles its work; a rest is found by anyone later."""
+    """Owned by the engine. Whoever removes a dead worker's row decides its work; a rest is found by anyone later."""
 
     def __init__(
         self,

@@ -313,7 +313,7 @@ class Session:
                 note=note,
                 owner_id=self.owner_id,
             ),
-            name="settle",
+            name="settle_call",
         )
 
     async def inbox(self, *, is_whole: bool = False) -> list[Input]:

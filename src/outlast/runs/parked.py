@@ -80,7 +80,7 @@ class ParkedCalls:
         self._owned: set[Owned] = set()
         self._at_work: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ends: GroupCommit[Ending, Disposition] = GroupCommit(database, many_tasks.end, name="settle")
+        self._ends: GroupCommit[Ending, Disposition] = GroupCommit(database, many_tasks.end, name="task.end")
 
     def latch(self, task_id: TaskId) -> SignalLatch:
         """Listens from before a task is claimed, so that nobody need ask what was said between that and `own`."""
@@ -125,7 +125,7 @@ class ParkedCalls:
         def refuse(unit: Unit) -> Disposition:
             return task_moves.end(unit, task_id, TaskState.FAILED, attempt=attempt, error=error)
 
-        await self._persist(lambda: self._database.transaction(refuse, name="settle"))
+        await self._persist(lambda: self._database.transaction(refuse, name="task.end"))
 
     async def give_back(self, claimed: Task) -> None:
         """A task that was claimed and is not begun, for this process is leaving."""
@@ -305,7 +305,7 @@ class ParkedCalls:
             log.info("a call that nobody waits for ended", tool=call.tool, call_id=call.call_id, state=state.value)
             if used is not None:
                 count = partial(spending.add_spent, owner_id=call.owner_id, spent=used)
-                await self._persist(lambda: self._database.transaction(count, name="settle"))
+                await self._persist(lambda: self._database.transaction(count, name="usage"))
             return
         result = None if viewed is None else viewed.value
         content = () if viewed is None else viewed.content
@@ -334,7 +334,7 @@ class ParkedCalls:
                 content=content,
             )
 
-        await self._persist(lambda: self._database.transaction(end, name="settle"))
+        await self._persist(lambda: self._database.transaction(end, name="task.end"))
 
     async def _persist(self, record: Callable[[], Awaitable[object]]) -> None:
         """To the end, however long the store is away; one that is closed leaves it to whoever opens it next."""

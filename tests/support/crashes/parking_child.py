@@ -111,7 +111,7 @@ class Scene:
         if (name, moment) == ("output", "after"):
             self.loop.call_soon_threadsafe(self.is_written.set)
             self.has_output.set()
-        if (name, moment) == ("settle", "before") and self.name == "once":
+        if (name, moment) == ("task.end", "before") and self.name == "once":
             die()
 
 

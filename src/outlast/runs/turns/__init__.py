@@ -1,1 +1,1 @@
-"""One attempt of a turn: load, run the agent, commit each step, settle its calls, end."""
+"""One attempt of a turn: load, run the agent, commit each step, decide its open calls, end."""

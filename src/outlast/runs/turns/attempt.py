@@ -251,7 +251,7 @@ class Attempt:
             await self._failed(self._describe(exc))
 
     async def _stopped(self, cause: Cause) -> None:
-        """Keep what was said, settle open calls truthfully, and end as stopped."""
+        """Keep what was said, say truthfully what became of open calls, and end as stopped."""
         run = self._run or await self._load()
         await keep_partial(run)
         await self._end(run, "stop", TurnState.STOPPED, {"reason": cause.value})
