@@ -25,6 +25,7 @@ from outlast.calls.control.toolset import ControlToolset, WithControlTools
 from outlast.calls.deferrable import asking, hand_back
 from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.gates import Gates
+from outlast.calls.gates.permission import check_offered, only_offered
 from outlast.calls.gates.standing import GateContext
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
@@ -121,8 +122,18 @@ class CallHook(RunTasks):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """The model sees no value that is registered, also where it stood in history before it was."""
-        return request_context if self.conceal is None else self.conceal(request_context)
+        """The model sees no tool that is denied, and no value that is registered, whenever that was."""
+        request = request_context if self.conceal is None else self.conceal(request_context)
+        chain = await self.context.constraints.now()
+        return only_offered(request, chain, self.control.tools) if chain.permissions else request
+
+    async def before_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any
+    ) -> Any:
+        chain = await self.context.constraints.now()
+        if chain.permissions and not self.open_calls.is_answered(call.tool_call_id):
+            check_offered(chain, call.tool_name, args, self.control.tools)
+        return args
 
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any

@@ -34,9 +34,12 @@ class Permissions:
 
     def offers(self, tool: str) -> bool:
         """Whether there are arguments with which it might be allowed: others need not be shown to the model."""
-        if any(not each.conditions and each.names(tool) for each in self.deny):
-            return False
-        return self.allow is None or any(each.names(tool) for each in self.allow)
+        is_allowed = self.allow is None or any(each.names(tool) for each in self.allow)
+        return is_allowed and not self.denies_all(tool)
+
+    def denies_all(self, tool: str) -> bool:
+        """Whether it is denied whatever the arguments."""
+        return any(not each.conditions and each.names(tool) for each in self.deny)
 
 
 EVERYTHING = Permissions()

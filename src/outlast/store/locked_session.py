@@ -54,6 +54,12 @@ class LockedSession:
             except KeyError:
                 raise AttributeError(name) from None
 
+    @property
+    def is_constrained(self) -> bool:
+        """Whether anything may constrain its calls: False only without constraints of its own and without ancestors."""
+        own = (self.parent_id, self.permissions, self.binding)
+        return bool(self.is_dry_run) or any(each is not None for each in own)
+
     def set(self, **values: Any) -> None:
         self._row.update(values)
         self.changes.update(values)

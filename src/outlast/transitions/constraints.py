@@ -99,6 +99,14 @@ class Chain:
     def offers(self, tool: str) -> bool:
         return permissions.is_offered(self.permissions, tool)
 
+    def denies_all(self, tool: str) -> bool:
+        """Whether one of them denies it by name. Of the runtime's own tools only that counts, no list that allows."""
+        return any(each.denies_all(tool) for each in self.permissions)
+
+
+FREE = Chain((), is_dry_run=False, binding=None)
+"""Nothing is constrained."""
+
 
 def chain_of(connection: sa.Connection, session_id: SessionId) -> Chain:
     rows = constraints.chain(connection, session_id)

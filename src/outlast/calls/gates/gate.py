@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from pydantic_ai import ToolDefinition
 
 from outlast.ids import SessionId, TurnId
 from outlast.tool_hints import Hints
+from outlast.values import clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,19 @@ class CallRequest:
     @property
     def tool(self) -> str:
         return self.definition.name
+
+    @property
+    def plain_args(self) -> Any:
+        """What the tool would get, as JSON under the names that the model is shown.
+
+        A function with one model as its argument is shown as having the model's fields.
+        """
+        plain, shown = clean.value(self.args), self.definition.parameters_json_schema.get("properties", {})
+        if not isinstance(plain, dict) or len(cast(dict[str, Any], plain)) != 1:
+            return plain
+        ((name, value),) = cast(dict[str, Any], plain).items()
+        is_model = name not in shown and isinstance(value, dict) and cast(dict[str, Any], value).keys() <= shown.keys()
+        return cast(Any, value) if is_model else plain
 
 
 @dataclass(frozen=True, slots=True)

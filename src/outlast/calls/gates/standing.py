@@ -8,6 +8,8 @@ from pydantic_ai.messages import ModelMessage
 from outlast.calls.gates.breaker import Breaker
 from outlast.calls.gates.gate import Gate
 from outlast.calls.gates.gates import Gates
+from outlast.calls.gates.live_constraints import LiveConstraints
+from outlast.calls.gates.permission import PermissionGate
 from outlast.ids import SessionId, TurnId
 from outlast.store.database import Database
 
@@ -21,10 +23,14 @@ class GateContext:
     turn_id: TurnId | None
     agent: str
     database: Database
+    constraints: LiveConstraints
     messages: Sequence[ModelMessage] = ()
 
 
-GATES: Sequence[Callable[[GateContext], Gate]] = (lambda context: Breaker(context.messages),)
+GATES: Sequence[Callable[[GateContext], Gate]] = (
+    lambda context: Breaker(context.messages),
+    lambda context: PermissionGate(context.constraints),
+)
 
 
 def gates_for(context: GateContext) -> Gates:

@@ -13,6 +13,7 @@ from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.files import has_files
 from outlast.calls.gates.gate import CallRequest, Wait
+from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.standing import GateContext
 from outlast.calls.parking import NotParked, Parked, awaiting_handle, handle_of
 from outlast.calls.shared_usage import take_used
@@ -99,9 +100,10 @@ class TurnCalls:
         return [each for each in left if each is not None]
 
     def gate_context(self, messages: Sequence[ModelMessage]) -> GateContext:
-        fence = self._log.fence
+        fence, database = self._log.fence, self._parts.home.database
+        constraints = LiveConstraints(database, fence.session_id, lambda: self._log.is_constrained)
         return GateContext(
-            fence.session_id, self._owner_id, fence.turn_id, self._agent, self._parts.home.database, messages
+            fence.session_id, self._owner_id, fence.turn_id, self._agent, database, constraints, messages
         )
 
     def begin(self, call: ToolCallPart) -> RunningCall:

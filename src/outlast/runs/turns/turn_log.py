@@ -71,6 +71,8 @@ class TurnLog:
     deltas: int = 0
     stop_reason: str | None = None
     """Why the turn was asked to stop, as the running or last commit sees it."""
+    is_constrained: bool = True
+    """Whether anything may constrain the session's calls, likewise."""
     written: list[ModelMessage] = field(default_factory=list[ModelMessage])
     _commit_seconds: float = 0.0
     _pending: list[_Item] = field(default_factory=list[_Item])
@@ -167,8 +169,9 @@ class TurnLog:
             hold = turns.hold_of(unit, self.fence.turn_id, self.fence.attempt) if is_there else None
             if hold is None:
                 raise AttemptLost("Another attempt of this turn has taken over, or its session was deleted.")
-            self.stop_reason = hold.stop_reason
-            self._write(unit, unit.lock(self.fence.session_id), batch)
+            session = unit.lock(self.fence.session_id)
+            self.stop_reason, self.is_constrained = hold.stop_reason, session.is_constrained
+            self._write(unit, session, batch)
             return fn(unit)
 
         began = monotonic()
