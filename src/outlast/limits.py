@@ -22,3 +22,5 @@ class Limits:
     """How often a turn or a task is run whose workers die under it."""
     daily_cost: int | None = None
     """Microdollars after which an owner starts no turn before the next midnight UTC."""
+    request_deadline: timedelta = timedelta(days=7)
+    """How long a task waits for somebody."""

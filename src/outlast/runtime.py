@@ -494,6 +494,7 @@ class Outlast(Generic[DepsT, OutputT]):
             company=settings.wake_company,
             max_claims=settings.max_claims,
             daily_cost=settings.daily_cost_limit,
+            request_deadline=settings.request_deadline,
         )
 
     def _open(self) -> Services:

@@ -96,6 +96,9 @@ class Settings(BaseSettings):
     call_deadline: Duration = Field(
         default=timedelta(hours=24), description="When a call is told to stop, parked or not."
     )
+    request_deadline: Duration = Field(
+        default=timedelta(days=7), description="How long a task waits for a person's answer or approval; then it fails."
+    )
     steer_parks_after: Duration = Field(
         default=timedelta(seconds=5),
         description="How long running calls keep a steering message waiting, then they park.",

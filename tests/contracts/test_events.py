@@ -50,6 +50,8 @@ async def test_every_type_comes_back_as_it_was_written(database: Database) -> No
         **{"input_id": "inp_1", "kind": "text", "call_id": "c", "tool": "t", "outcome": "success", "reason": "r"},
         **{"attempt": 1, "offset": 0, "usage": {}, "dropped": [], "progress": {}},
         "task": {"id": "tsk_1", "title": "t", "state": "running"},
+        **{"request": {"id": "req_1", "kind": "question", "prompt": "Why?"}, "title": "t"},
+        **{"request_id": "req_1", "how": "answered"},
     }
     part: dict[EventType, Any] = {each: {} if each is EventType.CALL_ENDED else "1.1.0" for each in STORED}
     message = {each: "m" if each is EventType.TURN_FAILED else 3 for each in STORED}

@@ -57,7 +57,7 @@ async def _found(database: Database, task_id: TaskId) -> Task:
 
 async def _told(database: Database, task: Task) -> list[dict[str, Any]]:
     found = await database.read(lambda connection: events.page(connection, task.session_id, 0))
-    return [each.data["task"] for each in found if each.task_id == task.id]
+    return [each.data["task"] for each in found if each.task_id == task.id and "task" in each.data]
 
 
 async def test_a_task_that_asks_is_open_and_nobody_runs_it(database: Database) -> None:

@@ -51,7 +51,7 @@ def _text(given: Input) -> str:
         case InputKind.WAKE:
             words = [each for each in given.body.get("content", ()) if _is_word(each)]
             return wrap(BACKGROUND, escape_whole("\n".join([given.text, *words])), task_id=given.task_id)
-        case InputKind.SETTLEMENT:
+        case InputKind.SETTLEMENT | InputKind.REQUEST:
             return wrap(NOTICE, escape_whole(given.text))
 
 

@@ -29,6 +29,7 @@ from outlast.api.routes import (
     metrics,
     page,
     pause,
+    requests,
     sessions,
     tasks,
     turns,
@@ -42,7 +43,7 @@ from outlast.observe.stalls import watching_for_stalls
 from outlast.runtime import Outlast
 from outlast.settings import Settings
 
-_V1 = (login, sessions, messages, turns, events, feed, tasks, connections, about, keys, pause)
+_V1 = (login, sessions, messages, turns, events, feed, tasks, requests, connections, about, keys, pause)
 
 
 def create_app(

@@ -33,7 +33,7 @@ class Principal:
 
     owner_id: str
     role: Literal["user", "admin"] = "user"
-    scope: Literal["read", "write"] = "write"
+    scope: Literal["read", "propose", "write"] = "write"
     name: str = ""
     until: datetime | None = None
     """When what the caller showed ends: nothing that is made from it lasts longer. None: it does not end."""
@@ -105,7 +105,7 @@ class ByJwt:
             return None
         role = "admin" if "admin" in _words(claims.get("roles", claims.get("role"))) else "user"
         scopes = _words(claims.get("scope"))
-        scope = "read" if "outlast:read" in scopes and "outlast:write" not in scopes else "write"
+        scope = _scope(scopes)
         sub, name, exp = claims["sub"], claims.get("name"), claims["exp"]
         if not isinstance(sub, str) or not isinstance(exp, int | float):
             return None
@@ -211,6 +211,16 @@ async def _admin(caller: Caller) -> Principal:
 Admin = Annotated[Principal, Depends(_admin)]
 
 
+async def _decider(caller: Caller) -> Principal:
+    if caller.scope != "write":
+        raise Forbidden("With this key no approval is decided: that needs one with the scope `write`.")
+    return caller
+
+
+Decider = Annotated[Principal, Depends(_decider)]
+"""A person, or a key that speaks for one."""
+
+
 async def lapsed(keys: Keys, caller: Principal) -> None:
     """Returns when what the caller showed opens nothing any more; never, if that does not end."""
     if caller.key_id is not None:
@@ -232,6 +242,12 @@ def _is_same_site(request: Request) -> bool:
     if origin is None:
         return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
     return origin.split("://", 1)[-1] == request.headers.get("host")
+
+
+def _scope(scopes: Sequence[str]) -> Literal["read", "propose", "write"]:
+    """The widest that a token names; one that names none of them may do everything."""
+    named = [each for each in ("write", "propose", "read") if f"outlast:{each}" in scopes]
+    return cast(Literal["read", "propose", "write"], named[0]) if named else "write"
 
 
 def _words(claim: Any) -> list[str]:

@@ -20,7 +20,7 @@ class Keys:
         name: str,
         *,
         role: Literal["user", "admin"] = "user",
-        scope: Literal["read", "write"] = "write",
+        scope: Literal["read", "propose", "write"] = "write",
         expires_in_days: float | None = None,
     ) -> NewKeyAnswer:
         body = {

@@ -1,7 +1,10 @@
-"""Background tasks as a client holds them: list, look, wait, cancel, read their output, settle."""
+"""Background tasks as a client holds them: list, look, wait, cancel, read output, answer what they ask, settle."""
 
 import builtins
+from collections.abc import Mapping
 from typing import Literal
+
+from pydantic import JsonValue
 
 from outlast.client.connection import Connection, path
 from outlast.client.streams import OutputStream
@@ -76,6 +79,39 @@ class Tasks:
     def follow(self, task_id: str, *, offset: int = 0) -> OutputStream:
         """The output from an offset on, while the task runs and until it has ended. Use it in `async with`."""
         return OutputStream(self._connection, task_id, offset=offset)
+
+    async def requests(
+        self, *, session_id: str | None = None, before: str | None = None, limit: int = 100
+    ) -> Page[TaskAnswer]:
+        """The tasks that wait for somebody, newest first: `request` says for what.
+
+        `session_id`: of this session and of every session below it.
+        """
+        where = "/v1/requests" if session_id is None else path("sessions", session_id, "requests")
+        found = ListOf[TaskAnswer].model_validate(await self._connection.get(where, cursor=before, limit=limit))
+        return Page(found.items, found.next)
+
+    async def reply(
+        self, task_id: str, value: JsonValue, *, by: str | None = None, request_id: str | None = None
+    ) -> TaskAnswer:
+        """Answer the question that a task asks. The first valid answer wins; later ones get `Conflict` with whose.
+
+        `request_id`: only if it still asks just this. `by` stands beside the name of the key.
+        """
+        return await self._answered(task_id, "reply", {"value": value, "by": by, "request_id": request_id})
+
+    async def approve(
+        self, task_id: str, *, by: str | None = None, args: Mapping[str, JsonValue] | None = None
+    ) -> TaskAnswer:
+        """Let a call run that waits for an approval, with these arguments if some are given."""
+        return await self._answered(task_id, "approve", {"by": by, "args": args})
+
+    async def refuse(self, task_id: str, *, by: str | None = None, reason: str = "") -> TaskAnswer:
+        """Keep a call from running that waits for an approval; the model is told who refused it, and why."""
+        return await self._answered(task_id, "refuse", {"by": by, "reason": reason})
+
+    async def _answered(self, task_id: str, verb: str, body: dict[str, object]) -> TaskAnswer:
+        return TaskAnswer.model_validate(await self._connection.ask("POST", path("tasks", task_id, verb), body=body))
 
     async def settle(self, task_id: str, verdict: Verdict, *, note: str = "", by: str | None = None) -> TaskAnswer:
         """Say what became of a task that may or may not have taken effect; the model is told who said so.

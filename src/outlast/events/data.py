@@ -227,6 +227,41 @@ class TaskTold(TypedDict):
     task: TaskSnapshot
 
 
+class TaskRequest(TypedDict):
+    """What a task asks somebody for."""
+
+    id: str
+    kind: Annotated[str, Field(description="approval, question, connection")]
+    prompt: str
+    schema: NotRequired[Annotated[JsonData | None, Field(description="of the answer")]]
+    args: NotRequired[Annotated[Any, Field(description="of the call that is to be approved")]]
+    url: NotRequired[str | None]
+    provider: NotRequired[str | None]
+    asked_at: NotRequired[str]
+    deadline_at: NotRequired[str | None]
+
+
+class RequestOpened(TypedDict):
+    """A task needs somebody."""
+
+    request: TaskRequest
+    tool: NotRequired[str | None]
+    title: str
+
+
+class RequestClosed(TypedDict):
+    request_id: str
+    kind: str
+    how: Annotated[str, Field(description="answered, approved, refused, withdrawn, expired, ended")]
+    by: NotRequired[str | None]
+    by_kind: NotRequired[Annotated[str, Field(description="person, model")]]
+    at: NotRequired[str]
+    value: NotRequired[Annotated[Any, Field(description="the answer")]]
+    args_changed: NotRequired[Annotated[bool, Field(description="it was approved with other arguments")]]
+    args: NotRequired[Any]
+    reason: NotRequired[str]
+
+
 class StreamLagged(TypedDict):
     position: Annotated[int, Field(description="to resume from")]
     behind: int
@@ -267,6 +302,8 @@ DATA: Mapping[EventType, type[Any]] = {
     EventType.TASK_CREATED: TaskTold,
     EventType.TASK_CHANGED: TaskTold,
     EventType.TASK_ENDED: TaskTold,
+    EventType.REQUEST_OPENED: RequestOpened,
+    EventType.REQUEST_CLOSED: RequestClosed,
     EventType.STREAM_LAGGED: StreamLagged,
     EventType.STREAM_EXPIRED: StreamExpired,
 }

@@ -10,12 +10,17 @@ from outlast.values.secrets import Secrets
 ERROR = fields(message=anything)
 PROGRESS = fields(unit=anything, label=anything)
 ARTIFACTS = fields(name=anything, media_type=anything)
+_CLOSED: Mapping[str, Place] = {"by": anything, "value": anything, "args": anything, "reason": anything}
+_REQUEST: Mapping[str, Place] = {
+    **{"prompt": anything, "schema": anything, "url": anything, "args": anything},
+    "closed": fields(**_CLOSED),
+}
 OF_A_TASK: Mapping[str, Place] = {
     "title": anything,
-    "spec": fields(args=anything),
+    "spec": fields(args=anything, answers=anything),
     "detail": anything,
     "progress": PROGRESS,
-    "request": fields(prompt=anything, schema=anything, url=anything, answers=anything),
+    "request": fields(**_REQUEST),
     "result": anything,
     "error": ERROR,
     "late_outcome": fields(result=anything, error=ERROR),
@@ -60,6 +65,8 @@ FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
     EventType.TASK_CREATED: _TASK,
     EventType.TASK_CHANGED: _TASK,
     EventType.TASK_ENDED: _TASK,
+    EventType.REQUEST_OPENED: {"request": fields(**_REQUEST), "title": anything},
+    EventType.REQUEST_CLOSED: _CLOSED,
     EventType.STREAM_LAGGED: _NOTHING,
     EventType.STREAM_EXPIRED: {"snapshot": fields(title=anything, inbox=fields(text=anything))},
 }

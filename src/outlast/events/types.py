@@ -33,6 +33,8 @@ class EventType(StrEnum):
     TASK_CREATED = "task.created"
     TASK_CHANGED = "task.changed"
     TASK_ENDED = "task.ended"
+    REQUEST_OPENED = "request.opened"
+    REQUEST_CLOSED = "request.closed"
     STREAM_LAGGED = "stream.lagged"
     STREAM_EXPIRED = "stream.expired"
 
@@ -40,7 +42,7 @@ class EventType(StrEnum):
 TERMINAL = frozenset({EventType.TURN_COMPLETED, EventType.TURN_FAILED, EventType.TURN_STOPPED})
 """The ends of a turn: exactly one of them stands in the log for each turn that ended."""
 
-FED = frozenset(each for each in EventType if each.partition(".")[0] in ("session", "input", "turn", "task"))
+FED = frozenset(each for each in EventType if each.partition(".")[0] in ("session", "input", "turn", "task", "request"))
 """Changes of state: these also stand in their owner's feed."""
 
 CONTROL = frozenset({EventType.STREAM_LAGGED, EventType.STREAM_EXPIRED})

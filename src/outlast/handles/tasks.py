@@ -1,9 +1,10 @@
-"""Tasks as a program holds them: list, look, wait, cancel, read their output, settle."""
+"""Tasks as a program holds them: list, look, wait, cancel, read their output, answer what they ask, settle."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,10 +15,11 @@ from outlast.handles.shown import Shown
 from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
 from outlast.store.database import Database, retry_while_unavailable
-from outlast.store.repositories import agents, outputs, tasks
+from outlast.store.repositories import agents, outputs, sessions, tasks
 from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.tasks import Task, TaskState
-from outlast.transitions import task_moves, verdicts
+from outlast.store.unit import Unit
+from outlast.transitions import open_request, requests, task_moves, verdicts
 from outlast.transitions.verdicts import Verdict
 
 _PAGE = 64 * 1024
@@ -146,6 +148,66 @@ class Tasks:
         """In this order: what was written before the end is in the piece of a task that is over."""
         is_over = (await self.get(task_id)).is_over
         return is_over, await self.output(task_id, offset=offset)
+
+    async def requests(
+        self, *, session_id: SessionId | str | None = None, before: TaskId | str | None = None, limit: int = 100
+    ) -> Page[Task]:
+        """The tasks that wait for somebody, newest first: `request` says for what.
+
+        `session_id`: of this session and of every session below it.
+        """
+        most, within = paging.clamp(limit), None if session_id is None else SessionId(session_id)
+
+        def read(connection: sa.Connection) -> Sequence[Task]:
+            if within is not None and sessions.get(connection, within, self.owner_id) is None:
+                raise NotFound("There is no such session.", id=within)
+            return tasks.asking(connection, self.owner_id, within=within, before=before, limit=most + 1)
+
+        found = await self.database.read(read)
+        shown = [self.shown.task(each) for each in found[:most] if open_request.is_open(each)]
+        return Page(shown, found[most - 1].id if len(found) > most else None)
+
+    async def reply(
+        self, task_id: TaskId | str, value: Any, *, by: str | None = None, request_id: str | None = None
+    ) -> Task:
+        """Answer the question that a task asks. The first valid answer wins; later ones get `Conflict` with whose.
+
+        `request_id`: only if it still asks just this. `by` says to others who answered; else the owner did.
+        """
+        return await self._answered(
+            partial(
+                requests.answer,
+                task_id=TaskId(task_id),
+                value=value,
+                owner_id=self.owner_id,
+                by=by or self.owner_id,
+                request_id=request_id,
+            ),
+            "reply",
+        )
+
+    async def approve(
+        self, task_id: TaskId | str, *, by: str | None = None, args: Mapping[str, Any] | None = None
+    ) -> Task:
+        """Let a call run that waits for an approval, with these arguments if some are given."""
+        approve = partial(
+            requests.approve,
+            task_id=TaskId(task_id),
+            owner_id=self.owner_id,
+            by=by or self.owner_id,
+            args=None if args is None else dict(args),
+        )
+        return await self._answered(approve, "approve")
+
+    async def refuse(self, task_id: TaskId | str, *, by: str | None = None, reason: str = "") -> Task:
+        """Keep a call from running that waits for an approval; the model is told who refused it, and why."""
+        refuse = partial(
+            requests.refuse, task_id=TaskId(task_id), owner_id=self.owner_id, by=by or self.owner_id, reason=reason
+        )
+        return await self._answered(refuse, "refuse")
+
+    async def _answered(self, answer: Callable[[Unit], Task], name: str) -> Task:
+        return self.shown.task(await self.database.transaction(answer, name=name))
 
     async def settle(self, task_id: TaskId | str, verdict: Verdict | str, *, by: str, note: str = "") -> Task:
         """Say what became of a task that may or may not have taken effect; the model is told who said so.

@@ -17,7 +17,7 @@ from outlast.store.repositories import task_groups, tasks
 from outlast.store.repositories.tasks import NewTask, Start, Task, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves
+from outlast.transitions import open_request, task_moves
 from outlast.transitions.kinds import registry
 from outlast.transitions.task_moves import tell
 
@@ -89,7 +89,7 @@ def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[
             work.append(start)
     inserted = {each.id: each for each in tasks.insert_all(unit, made)} if made else {}
     for task in inserted.values():
-        tell(unit, EventType.TASK_CREATED, task)
+        task_moves.tell_created(unit, task)
     for start in work:
         task = inserted[TaskId(start.id)]
         start.claim = None if task.worker_id is None else Claimed(task, task_moves.seconds_left(unit, task))
@@ -147,7 +147,7 @@ def end(unit: Unit, endings: Sequence[Ending], *, is_alone: bool) -> Sequence[Di
     answers: list[Disposition | LeftOut] = []
     for each in endings:
         task = found.get(each.task_id)
-        if task is None or task.id in ended or not task.is_run_by(each.attempt) or task.wake is not WakePolicy.SILENT:
+        if task is None or task.id in ended or not task.is_run_by(each.attempt) or not _is_quiet(task):
             is_there = unit.is_serial or unit.has_locked(each.session_id)
             answers.append(LeftOut.ALONE if is_there else LeftOut.HELD)
             continue
@@ -157,6 +157,11 @@ def end(unit: Unit, endings: Sequence[Ending], *, is_alone: bool) -> Sequence[Di
     for task in ended.values():
         tell(unit, EventType.TASK_ENDED, task)
     return answers
+
+
+def _is_quiet(task: Task) -> bool:
+    """Nobody need be told of its end: it wakes nobody, and nobody was asked for anything."""
+    return task.wake is WakePolicy.SILENT and not open_request.is_open(task)
 
 
 def _end_alone(unit: Unit, ending: Ending) -> Disposition:

@@ -21,7 +21,7 @@ from outlast.store.repositories.spending import Spent, stored
 from outlast.store.repositories.tasks import NewTask, Start, Task, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, turn_start, wake
+from outlast.transitions import inbox, open_request, turn_start, wake
 from outlast.transitions.kinds import registry
 from outlast.transitions.task_errors import NOT_ANSWERED, TIMED_OUT, VERDICTS
 
@@ -31,7 +31,7 @@ def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId | Non
     session, state = unit.lock(session_id), registry.first_state(new, worker_id)
     assert state is not TaskState.QUEUED, "work that waits for a worker is accepted"
     task = tasks.insert(unit, Start(session, new, state, worker_id))
-    tell(unit, EventType.TASK_CREATED, task)
+    tell_created(unit, task)
     return task
 
 
@@ -49,7 +49,7 @@ def end(
 
     One that comes later is kept as the late outcome: shown, and wakes nobody.
     """
-    task = _locked(unit, task_id)
+    task = locked(unit, task_id)
     if task is None:
         return Disposition.STALE_ATTEMPT
     if not task.is_run_by(attempt):
@@ -70,7 +70,7 @@ def _end(
     error: dict[str, Any] | None = None,
     content: Sequence[Any] = (),
 ) -> Disposition:
-    moved = _move(
+    moved = move(
         unit,
         task,
         target,
@@ -79,12 +79,14 @@ def _end(
     )
     if moved is Disposition.MOVED:
         ended = replace(task, state=target, result=result, error=error, ended_at=unit.now)
+        if open_request.is_open(ended):
+            ended = replace(ended, request=open_request.close_at_end(unit, ended))
         tell(unit, EventType.TASK_ENDED, ended)
         _wake(unit, ended, content)
     return moved
 
 
-def _move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Disposition:
+def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Disposition:
     moves = registry.kind_of(task).moves
     assert target in moves[task.state], f"{task.state} -> {target} is not a move of a task of kind {task.kind!r}"
     return tasks.move(unit, task, target, **values)
@@ -119,7 +121,7 @@ def request_cancel(unit: Unit, task_id: TaskId, *, owner_id: str) -> Task:
 
 def change(unit: Unit, task_id: TaskId, *, attempt: int, **values: Any) -> Disposition:
     """New progress, detail or artifacts of a running task, told as a snapshot."""
-    task = _locked(unit, task_id)
+    task = locked(unit, task_id)
     if task is None or not task.is_run_by(attempt):
         return Disposition.STALE_ATTEMPT
     tasks.set_values(unit, task_id, **values)
@@ -131,28 +133,29 @@ def orphaned(unit: Unit, task: Task) -> None:
     """Its worker is dead: what becomes of it, its kind says. It is run again, or its end is told."""
     error = registry.kind_of(task).verdict(task, unit.now, unit.limits)
     if error is None:
-        _requeue(unit, task, attempt=task.attempt)
+        requeue(unit, task, attempt=task.attempt)
     else:
         end(unit, task.id, TaskState.FAILED, attempt=task.attempt, error=error)
 
 
 def give_back(unit: Unit, claimed: Task) -> None:
     """It was claimed and not begun: whoever claims it next makes the attempt that this was to be."""
-    task = _locked(unit, claimed.id)
+    task = locked(unit, claimed.id)
     if task is None or not task.is_run_by(claimed.attempt) or task.worker_id != claimed.worker_id:
         return
     if task.cancel_requested_at is not None:
         _end(unit, task, TaskState.CANCELED)
     else:
-        _requeue(unit, task, attempt=task.attempt - 1)
+        requeue(unit, task, attempt=task.attempt - 1)
 
 
-def _requeue(unit: Unit, task: Task, *, attempt: int) -> None:
+def requeue(unit: Unit, task: Task, *, attempt: int, **new: Any) -> None:
+    """To a worker, for its first attempt or another one, with new values of other columns."""
     unit.lock(task.session_id)
     behind = tasks.waiting_count(unit.connection, task.owner_id)
     # What has not begun has no start; what runs again keeps its first one.
-    values = {"worker_id": None, "attempt": attempt, **({} if attempt else {"started_at": None})}
-    if _move(unit, task, TaskState.QUEUED, **values) is Disposition.MOVED:
+    values = {"worker_id": None, "attempt": attempt, **({} if attempt else {"started_at": None}), **new}
+    if move(unit, task, TaskState.QUEUED, **values) is Disposition.MOVED:
         tell(unit, EventType.TASK_CHANGED, again(unit, task.id))
         unit.submit(work_of(task, behind=behind))
 
@@ -163,9 +166,11 @@ def seconds_left(unit: Unit, task: Task) -> float | None:
 
 
 def expire(unit: Unit, task_id: TaskId) -> None:
-    """Its deadline came while no worker had it: it waited for one or for an answer, or needs none."""
-    task = _locked(unit, task_id)
-    if task is None or task.is_over or task.worker_id is not None:
+    """Its deadline came while no worker had it, or while it waited for an answer."""
+    task = locked(unit, task_id)
+    if task is None or task.is_over:
+        return
+    if task.worker_id is not None and task.state is not TaskState.AWAITING_INPUT:
         return
     if task.deadline_at is not None and task.deadline_at <= unit.now:
         error = NOT_ANSWERED if task.state is TaskState.AWAITING_INPUT else TIMED_OUT
@@ -183,6 +188,12 @@ def in_turn(waiting: Iterable[Task]) -> Iterator[Work]:
     for task in waiting:
         yield work_of(task, behind=behind[task.owner_id])
         behind[task.owner_id] += 1
+
+
+def tell_created(unit: Unit, task: Task) -> None:
+    tell(unit, EventType.TASK_CREATED, task)
+    if open_request.is_open(task):
+        open_request.tell_opened(unit, task)
 
 
 def tell(unit: Unit, type_: EventType, task: Task) -> None:
@@ -215,7 +226,7 @@ def _wake(unit: Unit, task: Task, content: Sequence[Any]) -> None:
         turn_start.hurry(unit, session)
 
 
-def _locked(unit: Unit, task_id: TaskId) -> Task | None:
+def locked(unit: Unit, task_id: TaskId) -> Task | None:
     """The task with its session's lock held: session first, then task."""
     found = tasks.get(unit.connection, task_id)
     if found is None or unit.has_locked(found.session_id):
@@ -226,7 +237,7 @@ def _locked(unit: Unit, task_id: TaskId) -> Task | None:
 
 
 def owned(unit: Unit, task_id: TaskId, owner_id: str) -> Task:
-    task = _locked(unit, task_id)
+    task = locked(unit, task_id)
     if task is None or task.owner_id != owner_id:
         raise NotFound("There is no such task.", id=task_id)
     return task

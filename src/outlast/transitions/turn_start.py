@@ -120,7 +120,7 @@ def start_if_waiting(unit: Unit, session: LockedSession, *, waiting: Sequence[In
     due = due_at_start(waiting)
     if not due:
         return None
-    is_woken = all(each.kind is InputKind.WAKE for each in due)
+    is_woken = all(each.kind in (InputKind.WAKE, InputKind.REQUEST) for each in due)
     if is_woken and session.woken_turns >= unit.limits.max_woken:
         hold(unit, session, "woken_too_often")
         unit.append(
@@ -135,7 +135,8 @@ def start_if_waiting(unit: Unit, session: LockedSession, *, waiting: Sequence[In
         return None
     if not is_woken:
         return start(unit, session, Origin.USER, may_wait=True, is_sequel=True, waiting=waiting)
-    has_company = tasks.open_count(unit.reading(tables.tasks), session.id, waking_only=True) > 0
+    is_end = all(each.kind is InputKind.WAKE for each in due)  # what asks does not wait for company
+    has_company = is_end and tasks.open_count(unit.reading(tables.tasks), session.id, waking_only=True) > 0
     not_before = unit.now + unit.limits.company if has_company else None
     return start(
         unit,

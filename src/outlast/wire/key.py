@@ -12,7 +12,7 @@ class KeyBody(Body):
     owner_id: str = Field(min_length=1, max_length=200)
     name: str = Field(min_length=1, max_length=200)
     role: Literal["user", "admin"] = "user"
-    scope: Literal["read", "write"] = "write"
+    scope: Literal["read", "propose", "write"] = "write"
     expires_in_days: float | None = Field(default=None, gt=0, le=36_500)
 
 

@@ -16,6 +16,18 @@ class Settled(Answer):
     note: str = ""
 
 
+class ClosedRequest(Answer):
+    """What became of a request."""
+
+    how: Literal["answered", "approved", "refused", "withdrawn", "expired", "ended"]
+    by: str | None = None
+    at: datetime
+    value: JsonValue = Field(default=None, description="The answer to a question.")
+    args_changed: bool = Field(default=False, description="It was approved with other arguments: `args`.")
+    args: JsonValue = None
+    reason: str | None = None
+
+
 class RequestAnswer(Answer):
     """What a task that is `awaiting_input` asks a person for."""
 
@@ -29,7 +41,10 @@ class RequestAnswer(Answer):
     provider: str | None = Field(default=None, description="To whom a connection is asked for.")
     asked_at: datetime
     deadline_at: datetime | None = None
-    answers: JsonValue = Field(default=None, description="What was answered, once it was.")
+    args: JsonValue = Field(default=None, description="Of an approval: the arguments that the call would run with.")
+    closed: ClosedRequest | None = Field(
+        default=None, description="Who closed it, how and when; null while it is open."
+    )
 
 
 class TaskAnswer(Answer):
@@ -112,6 +127,34 @@ class TaskAnswer(Answer):
 
 class CancelBody(Body):
     wait: float = Field(default=10, ge=0, le=300, description="How long to wait for the truth.")
+
+
+class Said(Body):
+    """Who says something of a task."""
+
+    by: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Who says so, beside the name of the key; that name alone if left out.",
+    )
+
+    def said_by(self, key: str) -> str:
+        """Only the key is proven; the rest is what its holder says."""
+        return key if self.by is None else f"{self.by} (key {key})"
+
+
+class ReplyBody(Said):
+    value: JsonValue = Field(description="The answer: a text, or what the request's schema asks for.")
+    request_id: str | None = Field(default=None, max_length=100, description="Only if it still asks just this.")
+
+
+class ApproveBody(Said):
+    args: dict[str, JsonValue] | None = Field(default=None, description="Run it with these arguments instead.")
+
+
+class RefuseBody(Said):
+    reason: str = Field(default="", max_length=4_000, description="Told to the model.")
 
 
 class PieceAnswer(Answer):

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
-from outlast.api.auth import Caller
+from outlast.api.auth import Caller, Decider
 from outlast.api.wiring import (
     COMMON,
     DECIDED,
@@ -26,7 +26,7 @@ from outlast.api.wiring import (
 from outlast.handles.tasks import Tasks
 from outlast.store.database import retry_while_unavailable
 from outlast.wire.forms import ListOf
-from outlast.wire.task import CancelBody, PieceAnswer, TaskAnswer
+from outlast.wire.task import ApproveBody, CancelBody, PieceAnswer, RefuseBody, ReplyBody, TaskAnswer
 from outlast.wire.turn import SettleBody
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
@@ -73,6 +73,25 @@ async def cancel_task(outlast: Runtime, tasks: OwnTasks, task_id: str, body: Can
 async def settle_task(tasks: OwnTasks, task_id: str, body: SettleBody, caller: Caller) -> TaskAnswer:
     """Say what became of a task that may or may not have taken effect; the model is told who said so."""
     return TaskAnswer.of(await tasks.settle(task_id, body.verdict, by=body.said_by(caller.label), note=body.note))
+
+
+@router.post("/{task_id}/reply", responses=DECIDED)
+async def reply_to_task(tasks: OwnTasks, task_id: str, body: ReplyBody, caller: Caller) -> TaskAnswer:
+    """Answer the question that it asks. The first valid answer wins; later ones are told whose that was (409)."""
+    by = body.said_by(caller.label)
+    return TaskAnswer.of(await tasks.reply(task_id, body.value, by=by, request_id=body.request_id))
+
+
+@router.post("/{task_id}/approve", responses=DECIDED)
+async def approve_task(tasks: OwnTasks, task_id: str, body: ApproveBody, caller: Decider) -> TaskAnswer:
+    """Let a call run that waits for an approval, with other arguments if some are given."""
+    return TaskAnswer.of(await tasks.approve(task_id, by=body.said_by(caller.label), args=body.args))
+
+
+@router.post("/{task_id}/refuse", responses=DECIDED)
+async def refuse_task(tasks: OwnTasks, task_id: str, body: RefuseBody, caller: Decider) -> TaskAnswer:
+    """Keep a call from running that waits for an approval. The model is told who refused it, and why."""
+    return TaskAnswer.of(await tasks.refuse(task_id, by=body.said_by(caller.label), reason=body.reason))
 
 
 @router.get("/{task_id}/output", response_model=PieceAnswer, responses={**FOUND, **STREAM})

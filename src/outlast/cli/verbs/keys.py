@@ -20,7 +20,10 @@ def make(
     owner: Annotated[str, typer.Argument(help="Whose sessions it opens.")],
     name: Annotated[str, typer.Argument(help="What it is for.")],
     role: Annotated[Literal["user", "admin"], typer.Option(help="An admin manages keys.")] = "user",
-    scope: Annotated[Literal["read", "write"], typer.Option(help="With `read` it changes nothing.")] = "write",
+    scope: Annotated[
+        Literal["read", "propose", "write"],
+        typer.Option(help="With `read` it changes nothing; with `propose` it decides no approvals."),
+    ] = "write",
     days: Annotated[float | None, typer.Option(min=0.001, help="It expires after so many days.")] = None,
     url: Url = None,
     token: Token = None,

@@ -22,6 +22,8 @@ class InputKind(StrEnum):
     MESSAGE = "message"
     WAKE = "wake"
     SETTLEMENT = "settlement"
+    REQUEST = "request"
+    """A task of the session asks something."""
 
 
 class Mode(StrEnum):

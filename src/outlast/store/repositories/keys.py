@@ -13,7 +13,8 @@ from outlast.store.tables import keys
 from outlast.store.unit import Unit
 
 Role = Literal["user", "admin"]
-Scope = Literal["read", "write"]
+Scope = Literal["read", "propose", "write"]
+"""`propose`: as `write`, but approvals are not decided with it."""
 
 
 @dataclass(frozen=True, slots=True)

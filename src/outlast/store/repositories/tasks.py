@@ -18,7 +18,7 @@ from outlast.store.sql.statement import Row, Statement
 from outlast.store.tables import sessions, tasks
 from outlast.store.unit import Unit
 from outlast.values import clean, row_json
-from outlast.values.shape import Shape, instant, maybe, number, object_of, one_of, text, whole
+from outlast.values.shape import Shape, instant, list_of, maybe, number, object_of, one_of, text, whole
 
 
 class TaskState(StrEnum):
@@ -40,6 +40,8 @@ MOVES: Mapping[TaskState, frozenset[TaskState]] = {
     TaskState.CANCELED: frozenset(),
 }
 ENDED = frozenset(state for state, onward in MOVES.items() if not onward)
+WITH_WORKER = (TaskState.RUNNING.value, TaskState.AWAITING_INPUT.value)
+"""States in which a task may have a worker: a question keeps the one that it waits in."""
 
 
 class WakePolicy(StrEnum):
@@ -92,7 +94,7 @@ class Task:
     key: str | None = None
     """In its session there is one task with this key, however often it is asked for."""
     request: dict[str, Any] | None = None
-    """What it asks a person for: id, kind (approval, question, connection), prompt, asked_at, and what was answered."""
+    """What it asks a person for: id, kind (approval, question, connection), prompt, asked_at, and how it was closed."""
     max_attempts: int | None = None
     """How often it may be tried, where that is not what the worker's limits say."""
 
@@ -191,7 +193,10 @@ class NewTask:
     max_attempts: int | None = None
 
 
-_SPEC: Shape = {"parked": maybe(object_of()), "budget_seconds": maybe(number)}
+_SPEC: Shape = {
+    **{"parked": maybe(object_of()), "budget_seconds": maybe(number), "deadline_seconds": maybe(number)},
+    **{"answers": maybe(list_of(object_of())), "approved": maybe(object_of()), "args_schema": maybe(object_of())},
+}
 _PROGRESS: Shape = {"current": number, "total": maybe(number), "unit": maybe(text), "label": maybe(text)}
 _SETTLED: Shape = {
     "verdict": one_of("worked", "failed", "try_again"),
@@ -200,6 +205,11 @@ _SETTLED: Shape = {
 _REQUEST: Shape = {
     **{"id": text, "kind": one_of("approval", "question", "connection"), "prompt": text, "asked_at": instant},
     **{"url": maybe(text), "provider": maybe(text), "deadline_at": maybe(instant)},
+    **{
+        "ordinal": maybe(whole),
+        "left_seconds": maybe(number),
+        "closed": maybe(object_of({"how": text, "at": instant})),
+    },
 }
 _USAGE: Shape = {
     **dict.fromkeys(("requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), whole),
@@ -335,6 +345,22 @@ def page(
     return [from_row(row) for row in connection.execute(query.order_by(tasks.c.id.desc()).limit(limit)).mappings()]
 
 
+def asking(
+    connection: sa.Connection, owner_id: str, *, within: SessionId | None = None, before: str | None = None, limit: int
+) -> list[Task]:
+    """Open ones that ask for something, or have asked, newest first. `within`: of a session and all its descendants."""
+    query = sa.select(tasks).where(
+        tasks.c.owner_id == owner_id, tasks.c.ended_at.is_(None), tasks.c.request.is_not(None), THERE
+    )
+    if within is not None:
+        tree = sa.select(sessions.c.id).where(sessions.c.id == within).cte("tree", recursive=True)
+        tree = tree.union(sa.select(sessions.c.id).join(tree, sessions.c.parent_id == tree.c.id))
+        query = query.where(tasks.c.session_id.in_(sa.select(tree.c.id)))
+    if before is not None:
+        query = query.where(tasks.c.id < before)
+    return [from_row(row) for row in connection.execute(query.order_by(tasks.c.id.desc()).limit(limit)).mappings()]
+
+
 _COUNT = sa.select(sa.func.count()).select_from(tasks).where(*_OPEN)
 _COUNT_OPEN = Statement(_COUNT)
 _COUNT_WAKING = Statement(_COUNT.where(tasks.c.wake == WakePolicy.ON_TERMINAL.value))
@@ -456,7 +482,7 @@ def _move(names: tuple[str, ...]) -> Statement:
 def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
     rows = connection.execute(
         sa.select(tasks).where(
-            tasks.c.state == TaskState.RUNNING.value, tasks.c.ended_at.is_(None), tasks.c.worker_id != alive, THERE
+            tasks.c.state.in_(WITH_WORKER), tasks.c.ended_at.is_(None), tasks.c.worker_id != alive, THERE
         )
     )
     return [from_row(row) for row in rows.mappings()]
@@ -467,16 +493,18 @@ _SOME = 100
 
 
 def overdue(unit: Unit) -> list[TaskId]:
-    """Those past their deadline that no worker has: nobody's timers run for them."""
-    is_nobodys = (tasks.c.ended_at.is_(None), tasks.c.worker_id.is_(None))
-    found = sa.select(tasks.c.id).where(*is_nobodys, tasks.c.deadline_at <= unit.now_us, THERE)
+    """Those past their deadline that no worker has, or that wait for an answer: nobody's timers run for them."""
+    is_nobodys = sa.or_(tasks.c.worker_id.is_(None), tasks.c.state == TaskState.AWAITING_INPUT.value)
+    found = sa.select(tasks.c.id).where(
+        tasks.c.ended_at.is_(None), is_nobodys, tasks.c.deadline_at <= unit.now_us, THERE
+    )
     return [TaskId(each) for each in unit.connection.execute(found.limit(_SOME)).scalars()]
 
 
 def to_cancel(connection: sa.Connection, worker_id: WorkerId) -> list[TaskId]:
     """Those of a worker that were asked to cancel and go on."""
     asked = sa.select(tasks.c.id).where(
-        tasks.c.state == TaskState.RUNNING.value,
+        tasks.c.state.in_(WITH_WORKER),
         tasks.c.ended_at.is_(None),
         tasks.c.worker_id == worker_id,
         tasks.c.cancel_requested_at.is_not(None),

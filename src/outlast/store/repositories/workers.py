@@ -9,7 +9,7 @@ from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store.postgres import jobs
 from outlast.store.repositories import pauses
 from outlast.store.repositories.agents import HELD, SILENT, lock_key
-from outlast.store.repositories.tasks import TaskState
+from outlast.store.repositories.tasks import WITH_WORKER, TaskState
 from outlast.store.repositories.turns import TurnState
 from outlast.store.sql.statement import Statement
 from outlast.store.tables import pauses as pauses_table
@@ -128,7 +128,7 @@ _LEFT_TURNS = sa.select(turns.c.id, turns.c.session_id).where(
     turns.c.state == TurnState.RUNNING.value, turns.c.ended_at.is_(None), _nobody_has(turns), _there(turns)
 )
 _LEFT_TASKS = sa.select(tasks.c.id, tasks.c.session_id).where(
-    tasks.c.state == TaskState.RUNNING.value,
+    tasks.c.state.in_(WITH_WORKER),
     tasks.c.ended_at.is_(None),
     tasks.c.worker_id.is_not(None),
     _nobody_has(tasks),
