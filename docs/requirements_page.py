@@ -110,8 +110,6 @@ ROWS: Mapping[str, str] = {
 
 MISSING: Mapping[str, str] = {
     "A3": "Artifacts are stored and named; reading them back is not there yet.",
-    "A6": "Not there yet.",
-    "A8": "Not there yet.",
     "A12": "Not there yet.",
     "A13": "Not there yet.",
     "A14": "Only the shell command.",
@@ -125,7 +123,7 @@ MISSING: Mapping[str, str] = {
     "C2": "Not there yet.",
     "C3": "Not there yet.",
     "C4": "Not there yet.",
-    "D11": "Not there yet.",
+    "D11": "The live context of the resource is not there yet.",
     "D12": "Files on messages are stored and given to the model; uploads and downloads are not there yet.",
     "D14": "Long results are cut; summaries are not there yet.",
     "D16": "Not there yet.",

@@ -1,12 +1,13 @@
 """What a tool says about itself. The defaults are the careful ones: it changes things, and not twice the same."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 KEY = "outlast"
+_KINDS: tuple[Literal["tool"], Literal["connection"]] = ("tool", "connection")
 
 
 class Unset(Enum):
@@ -15,6 +16,18 @@ class Unset(Enum):
 
 UNSET: Final = Unset.UNSET
 Seconds = timedelta | float
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What must be there before a tool runs: a call of another `tool` in the session, or a `connection`."""
+
+    kind: Literal["tool", "connection"]
+    name: str
+
+
+Requires = str | Mapping[str, str] | Sequence[str | Mapping[str, str]]
+"""`"read_guide"` or `{"tool": "read_guide"}`, `{"connection": "github"}`, or several of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,7 @@ class Hints:
     deadline: timedelta | None = None
     progress_deadline: timedelta | None = None
     group: str | None = None
+    requires: tuple[Requirement, ...] = ()
 
     @property
     def may_run_again(self) -> bool:
@@ -47,12 +61,14 @@ def hints(
     deadline: Seconds | None = None,
     progress_deadline: Seconds | None = None,
     group: str | None = None,
+    requires: Requires = (),
 ) -> dict[str, Any]:
     """Metadata for a pydantic-ai tool: `@agent.tool_plain(metadata=outlast.hints(budget=5, idempotent=True))`.
 
     `budget`: how long a turn waits for a call before it is parked; None: it waits. `deadline`: when the call is
     told to stop, parked or not. `progress_deadline`: how long a parked call may go without progress. `group`:
-    parked calls of one group wake the session once, when all of them have ended.
+    parked calls of one group wake the session once, when all of them have ended. `requires`: a tool that must have been
+    called in the session before, or a connection that must be there: `"read_guide"`, `{"connection": "github"}`.
     """
     given = Hints(
         read_only=read_only,
@@ -61,6 +77,7 @@ def hints(
         deadline=_duration(deadline),
         progress_deadline=_duration(progress_deadline),
         group=group,
+        requires=_requirements(requires),
     )
     return {KEY: given}
 
@@ -77,6 +94,19 @@ def hints_of(metadata: Mapping[str, Any] | None) -> Hints:
         said = cast(dict[str, Any], annotations)
         return Hints(read_only=said.get("readOnlyHint") is True, idempotent=said.get("idempotentHint") is True)
     return _CAREFUL
+
+
+def _requirements(given: Requires) -> tuple[Requirement, ...]:
+    listed = [given] if isinstance(given, str | Mapping) else given
+    return tuple(each for one in listed for each in _required_by(one))
+
+
+def _required_by(given: str | Mapping[str, str]) -> list[Requirement]:
+    named = {"tool": given} if isinstance(given, str) else given
+    found = [Requirement(kind, named[kind]) for kind in _KINDS if kind in named]
+    if not found or len(found) != len(named) or not all(each.name for each in found):
+        raise ValueError(f'requires={given!r} is not understood: name a tool, or write {{"connection": "github"}}.')
+    return found
 
 
 def _duration(value: Seconds | None) -> timedelta | None:

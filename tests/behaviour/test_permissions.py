@@ -1,6 +1,7 @@
 """Permissions of a session at its calls: what is denied is not offered and not run, along all its ancestors (A7)."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ async def test_a_rule_looks_at_the_arguments_that_the_tool_gets(runtime: Runtime
         outcome = await session.ask("work")
         assert sorted(RAN) == ["git status", "paid 70"]
         assert {"shell", "pay", "read"} <= offered(model)
-        assert sorted(each.outcome for each in outcome.calls) == [*["failed"] * 3, *["success"] * 2]
+        assert sorted(str(each.outcome) for each in outcome.calls) == [*["failed"] * 3, *["success"] * 2]
 
 
 async def test_each_ancestor_must_allow_it(runtime: Runtime) -> None:
@@ -135,7 +136,7 @@ async def test_calls_of_a_session_without_constraints_read_nothing(
 
     reads: list[Any] = []
     monkeypatch.setattr(LiveConstraints, "now", note)
-    monkeypatch.setattr("outlast.calls.gates.live_constraints.chain_of", lambda *_: reads.append(1))
+    monkeypatch.setattr("outlast.calls.gates.live_constraints.chain_of", partial(reads.append, 1))
     async with runtime(scripted([call("read"), call("read")], "Done."), tools=[read]) as outlast:
         session = await outlast.sessions.create()
         assert (await session.ask("read")).text == "Done."
@@ -157,10 +158,10 @@ async def test_the_runtimes_own_tools_are_there_unless_they_are_denied(runtime: 
 
 async def test_tools_of_every_kind_are_judged(runtime: Runtime) -> None:
     """A7: with a context, of a toolset, sync and async, with hints, behind an approval."""
-    toolset = FunctionToolset[None]()
+    toolset = FunctionToolset[Any]()
 
     @toolset.tool
-    async def of_toolset(ctx: RunContext[None]) -> None:
+    async def of_toolset(ctx: RunContext[Any]) -> None:
         RAN.append("of_toolset")
 
     def with_approval() -> None:
@@ -172,7 +173,7 @@ async def test_tools_of_every_kind_are_judged(runtime: Runtime) -> None:
     names = ["of_toolset", "with_approval", "repeatable"]
     model = scripted([call(each) for each in names], "Done.")
     tools = [Tool(with_approval, requires_approval=True), Tool(repeatable, metadata=hints(idempotent=True))]
-    agent = Agent(model, tools=tools, toolsets=[toolset], name="agent")
+    agent = Agent(model, deps_type=Any, tools=tools, toolsets=[toolset], name="agent")
     async with runtime(agent=agent) as outlast:
         session = await outlast.sessions.create(permissions=Permissions(deny=["*"]))
         outcome = await session.ask("all")

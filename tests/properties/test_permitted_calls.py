@@ -12,7 +12,7 @@ from tests.support.turns.runtime import Runtime
 from tests.support.turns.tree import link
 
 TOOLS = ("shell", "pay", "read")
-RULES = ("shell", "pay", "read", "*", "s*l", "shell(x>2)", "pay(x<=2)", "read(x==3)", "*(x!=1)")
+RULES: tuple[str, ...] = ("shell", "pay", "read", "*", "s*l", "shell(x>2)", "pay(x<=2)", "read(x==3)", "*(x!=1)")
 ASKED = [(tool, x) for tool in TOOLS for x in (1, 2, 3)]
 RAN: list[tuple[str, int]] = []
 

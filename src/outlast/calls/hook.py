@@ -25,7 +25,7 @@ from outlast.calls.control.toolset import ControlToolset, WithControlTools
 from outlast.calls.deferrable import asking, hand_back
 from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.gates import Gates
-from outlast.calls.gates.permission import check_offered, only_offered
+from outlast.calls.gates.offer import as_constrained, constrained_args
 from outlast.calls.gates.standing import GateContext
 from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
@@ -38,6 +38,7 @@ from outlast.containment import Contained
 from outlast.errors import AttemptLost, OutlastError
 from outlast.store.database import decided
 from outlast.tool_hints import UNSET, Hints, hints_of
+from outlast.transitions.constraints import FREE
 from outlast.transitions.parked import Reason
 from outlast.values import clean
 from outlast.values.redact import last_line
@@ -125,15 +126,15 @@ class CallHook(RunTasks):
         """The model sees no tool that is denied, and no value that is registered, whenever that was."""
         request = request_context if self.conceal is None else self.conceal(request_context)
         chain = await self.context.constraints.now()
-        return only_offered(request, chain, self.control.tools) if chain.permissions else request
+        return request if chain is FREE else as_constrained(request, chain, self.control.tools)
 
     async def before_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any
     ) -> Any:
+        """Arguments that are missing, or wrong, are not yet anybody's fault."""
         chain = await self.context.constraints.now()
-        if chain.permissions and not self.open_calls.is_answered(call.tool_call_id):
-            check_offered(chain, call.tool_name, args, self.control.tools)
-        return args
+        is_judged = chain is not FREE and not self.open_calls.is_answered(call.tool_call_id)
+        return constrained_args(chain, tool_def, args, self.control.tools) if is_judged else args
 
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any

@@ -48,3 +48,6 @@ class Binding(Body):
     defaults: dict[str, JsonValue] = Field(
         default_factory=dict[str, JsonValue], description="Arguments of tools that name the resource, with its values."
     )
+    waives_prerequisites: bool = Field(
+        default=False, description="Tools run also where others that they require were not called before."
+    )

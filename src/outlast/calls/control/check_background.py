@@ -21,12 +21,14 @@ from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints
 from outlast.transitions import task_moves
+from outlast.transitions.constraints import chain_of
 from outlast.transitions.due import due_at_boundary
 
 LONGEST_WAIT = 300
 _INLINE = 16 * 1024
 _CANCEL_SECONDS = 2.0
 _LISTED = 100
+_NOT_CANCELED = "Simulated: this session is a dry run, so nothing was cancelled."
 _UNKNOWN = "There is no task {id!r} in this conversation. List the tasks with check_background(list=true)."
 
 
@@ -70,6 +72,8 @@ class BackgroundControl:
             found = await self._parts.read(lambda connection: _open_or_unread(connection, call.session_id))
         else:
             found = await self._get(call.session_id, task_ids)
+            if cancel and await self._is_dry_run(call.session_id):
+                return {"type": "dry_run", "tasks": [self._describe(task) for task in found], "message": _NOT_CANCELED}
             if cancel:
                 await self._cancel(found)
             found = await self._wait(call, task_ids, _CANCEL_SECONDS if cancel else wait_seconds)
@@ -93,6 +97,9 @@ class BackgroundControl:
             if task is None or task.session_id != session_id:
                 raise ToolFailed(_UNKNOWN.format(id=task_id))
         return [task for task in found if task is not None]
+
+    async def _is_dry_run(self, session_id: SessionId) -> bool:
+        return (await self._parts.read(lambda connection: chain_of(connection, session_id))).is_dry_run
 
     async def _cancel(self, found: Sequence[Task]) -> None:
         for task in found:

@@ -50,12 +50,14 @@ class CallRequest:
 
         A function with one model as its argument is shown as having the model's fields.
         """
-        plain, shown = clean.value(self.args), self.definition.parameters_json_schema.get("properties", {})
-        if not isinstance(plain, dict) or len(cast(dict[str, Any], plain)) != 1:
-            return plain
-        ((name, value),) = cast(dict[str, Any], plain).items()
+        plain: Any = clean.value(self.args)
+        shown: Any = self.definition.parameters_json_schema.get("properties", {})
+        fields = cast(dict[str, Any], plain) if isinstance(plain, dict) else {}
+        if len(fields) != 1:
+            return plain  # pyright: ignore[reportUnknownVariableType]
+        ((name, value),) = fields.items()
         is_model = name not in shown and isinstance(value, dict) and cast(dict[str, Any], value).keys() <= shown.keys()
-        return cast(Any, value) if is_model else plain
+        return value if is_model else fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from pydantic_ai.messages import ModelMessage
 
 from outlast.calls.gates.breaker import Breaker
+from outlast.calls.gates.dry_run import DryRunGate
+from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import Gate
 from outlast.calls.gates.gates import Gates
 from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.permission import PermissionGate
+from outlast.calls.gates.prerequisite import PrerequisiteGate
 from outlast.ids import SessionId, TurnId
 from outlast.store.database import Database
 
@@ -24,12 +27,15 @@ class GateContext:
     agent: str
     database: Database
     constraints: LiveConstraints
+    earlier: EarlierCalls
     messages: Sequence[ModelMessage] = ()
 
 
 GATES: Sequence[Callable[[GateContext], Gate]] = (
     lambda context: Breaker(context.messages),
     lambda context: PermissionGate(context.constraints),
+    lambda context: PrerequisiteGate(context.earlier, context.constraints),
+    lambda context: DryRunGate(context.constraints),
 )
 
 

@@ -175,7 +175,7 @@ class TurnRun:
         calls = self.policy.calls
         if self.claim.budget is not UNSET:
             calls = replace(calls, budget=self.claim.budget)
-        context = self.calls.gate_context(self.messages[self.own_from :])
+        context = self.calls.gate_context(self.messages, self.messages[self.own_from :])
         return CallHook(
             host=self.calls,
             open_calls=self.book,

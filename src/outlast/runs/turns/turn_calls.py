@@ -12,6 +12,7 @@ from outlast.agents.lease import DepsLease
 from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.files import has_files
+from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.standing import GateContext
@@ -99,11 +100,23 @@ class TurnCalls:
         left = [take_used(call) for call_id, call in self._begun.items() if call_id not in elsewhere]
         return [each for each in left if each is not None]
 
-    def gate_context(self, messages: Sequence[ModelMessage]) -> GateContext:
+    def gate_context(self, messages: Sequence[ModelMessage], own: Sequence[ModelMessage]) -> GateContext:
+        """`messages`: all of the session, growing as they are committed. `own`: those of the turn so far."""
+
+        async def committed() -> Sequence[ModelMessage]:
+            return messages
+
         fence, database = self._log.fence, self._parts.home.database
         constraints = LiveConstraints(database, fence.session_id, lambda: self._log.is_constrained)
         return GateContext(
-            fence.session_id, self._owner_id, fence.turn_id, self._agent, database, constraints, messages
+            fence.session_id,
+            self._owner_id,
+            fence.turn_id,
+            self._agent,
+            database,
+            constraints,
+            EarlierCalls(database, fence.session_id, committed),
+            own,
         )
 
     def begin(self, call: ToolCallPart) -> RunningCall:

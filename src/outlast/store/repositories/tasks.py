@@ -488,6 +488,16 @@ def running_without(connection: sa.Connection, alive: WorkerId) -> list[Task]:
     return [from_row(row) for row in rows.mappings()]
 
 
+def has_succeeded(connection: sa.Connection, session_id: SessionId, tool: str) -> bool:
+    """Whether a call of the tool has, in the background of this session."""
+    query = sa.select(tasks.c.id).where(
+        tasks.c.session_id == session_id,
+        tasks.c.tool == clean.text(tool),
+        tasks.c.state == TaskState.SUCCEEDED.value,
+    )
+    return connection.execute(query.limit(1)).first() is not None
+
+
 _QUEUED = (tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None))
 _SOME = 100
 
