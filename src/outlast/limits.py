@@ -18,6 +18,12 @@ class Limits:
     """Turns in a row that only wakes start."""
     company: timedelta = timedelta(seconds=2)
     """How long a wake waits for others that may end soon."""
+    max_open_tasks: int = 32
+    """Of a session."""
+    max_children: int = 16
+    """Sub-sessions that work for a session at the same time."""
+    max_depth: int = 5
+    """Sessions above one another."""
     max_claims: int = 3
     """How often a turn or a task is run whose workers die under it."""
     daily_cost: int | None = None

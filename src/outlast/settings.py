@@ -106,6 +106,12 @@ class Settings(BaseSettings):
     max_open_tasks_per_session: int = Field(
         default=32, ge=1, description="Open tasks of a session; past that, calls are waited for instead of parked."
     )
+    max_sub_sessions: int = Field(
+        default=16, ge=0, description="Sub-sessions that work for a session at the same time."
+    )
+    max_depth: int = Field(
+        default=5, ge=1, description="How deep sub-sessions of sub-sessions may be, the top included."
+    )
     wake_company: Duration = Field(
         default=timedelta(seconds=2), description="How long a wake waits for other tasks that may end soon."
     )

@@ -4,9 +4,9 @@ from functools import partial
 
 from outlast.store.database import Database
 from outlast.store.repositories import tasks
-from outlast.transitions import task_moves
+from outlast.transitions import cancel
 
 
 async def expire_overdue(database: Database) -> None:
     for task_id in await database.transaction(tasks.overdue, name="overdue"):
-        await database.transaction(partial(task_moves.expire, task_id=task_id), name="task.expire")
+        await database.transaction(partial(cancel.expire, task_id=task_id), name="task.expire")

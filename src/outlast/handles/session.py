@@ -28,7 +28,7 @@ from outlast.store.repositories.sessions import SessionRow
 from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
-from outlast.transitions import constraints, inbox, profile, task_moves, turn, verdicts
+from outlast.transitions import cancel, constraints, inbox, profile, sub_sessions, turn, verdicts
 from outlast.transitions.constraints import Constraints
 from outlast.transitions.profile import Profile
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
@@ -269,9 +269,11 @@ class Session:
         """
 
         def stop(unit: Unit) -> TurnId | None:
+            if cascade:
+                cancel.lock_tree(unit, self.id)
             stopping = turn.request_stop(unit, self.id, owner_id=self.owner_id)
-            for task_id in tasks.open_ids(unit.connection, self.id) if cascade else []:
-                task_moves.request_cancel(unit, task_id, owner_id=self.owner_id)
+            if cascade:
+                cancel.request_all(unit, self.id, owner_id=self.owner_id)
             return stopping
 
         turn_id = await self._database.transaction(stop, name="hold")
@@ -336,9 +338,13 @@ class Session:
         )
 
     async def remove_input(self, input_id: InputId | str) -> None:
-        await self._database.transaction(
-            lambda unit: inbox.remove(unit, self.id, InputId(input_id), owner_id=self.owner_id), name="remove"
-        )
+        def remove(unit: Unit) -> None:
+            session = unit.lock(self.id, owner_id=self.owner_id)
+            sub_sessions.lock_parent(unit, session)
+            inbox.remove(unit, self.id, InputId(input_id), owner_id=self.owner_id)
+            sub_sessions.work_changed(unit, session)
+
+        await self._database.transaction(remove, name="remove")
 
     async def tasks(self) -> list[Task]:
         found = await self._read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))

@@ -150,15 +150,17 @@ class Sessions:
         return Page([Session(self._services, row) for row in found.items], found.next)
 
     async def delete(self, session_id: SessionId | str) -> None:
-        """Stop and cancel whatever runs in it, and remove it. From the commit on it is not there for anybody.
+        """Stop and cancel whatever runs in it and below it, and remove it with its sub-sessions.
+
 
         Returns when its rows and files are gone; if this process ends before, the next one goes on.
         """
         key = SessionId(session_id)
-        await self._services.database.transaction(
+        marked = await self._services.database.transaction(
             lambda unit: deletion.mark(unit, key, owner_id=self._owner_id), name="delete"
         )
-        await self._services.deletions.finish(key)
+        for each in marked:
+            await self._services.deletions.finish(each)
 
     async def fork(
         self,

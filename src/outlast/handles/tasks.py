@@ -19,7 +19,7 @@ from outlast.store.repositories import agents, outputs, sessions, tasks
 from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.unit import Unit
-from outlast.transitions import open_request, requests, task_moves, verdicts
+from outlast.transitions import cancel, open_request, requests, verdicts
 from outlast.transitions.verdicts import Verdict
 
 _PAGE = 64 * 1024
@@ -114,7 +114,7 @@ class Tasks:
     async def cancel(self, task_id: TaskId | str, *, wait: float = 10.0) -> Task:
         """Ask to cancel and wait a little for the truth: canceled, finished anyway, or not confirmed yet."""
         await self.database.transaction(
-            lambda unit: task_moves.request_cancel(unit, TaskId(task_id), owner_id=self.owner_id),
+            lambda unit: cancel.request(unit, TaskId(task_id), owner_id=self.owner_id),
             name="cancel",
         )
         return await self.wait(task_id, seconds=wait)

@@ -53,6 +53,7 @@ sessions = sa.Table(
     _instant("updated_at"),
     _instant("deleted_at", nullable=True),
     sa.Index("ix_sessions_owner_id_updated_at", "owner_id", "updated_at"),
+    sa.Index("ix_sessions_parent_id", "parent_id"),
     sa.Index("uq_sessions_owner_id_external_id", "owner_id", "external_id", unique=True),
     sa.Index("uq_sessions_owner_id_resource", "owner_id", "resource", unique=True),
     sa.Index(
@@ -116,6 +117,7 @@ turns = sa.Table(
     sa.Column("usage", sa.Text, nullable=False),
     sa.Column("error", sa.Text),
     sa.Column("stop_reason", sa.Text),
+    sa.Column("is_waiting", sa.Boolean, nullable=False, server_default=sa.false()),
     _instant("stop_requested_at", nullable=True),
     _instant("admitted_at", nullable=True),
     _instant("not_before", nullable=True),

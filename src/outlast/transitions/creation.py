@@ -37,6 +37,7 @@ class NewSession:
     constraints: Constraints = field(default_factory=Constraints)
     resource: str | None = None
     """What the owner has one session of: this one, if there is none yet."""
+    parent_id: SessionId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ def make(
         is_dry_run=new.constraints.is_dry_run,
         binding=new.constraints.binding,
         resource=new.resource,
+        parent_id=new.parent_id,
     )
     if not is_new:
         return _made_meanwhile(unit, owner_id, key, new)

@@ -4,15 +4,30 @@ from outlast.events.event import Draft
 from outlast.events.signals import input_topic, task_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId
-from outlast.store.repositories import inputs, tasks
+from outlast.store.repositories import family, inputs, sessions, tasks
 from outlast.store.unit import Unit
-from outlast.transitions import turn
+from outlast.transitions import sub_sessions, turn
 
 
-def mark(unit: Unit, session_id: SessionId, *, owner_id: str) -> None:
-    """From this commit on the session is not there. Its turn has ended; what runs of its tasks finds them gone."""
-    session = unit.lock(session_id, owner_id=owner_id)
+def mark(unit: Unit, session_id: SessionId, *, owner_id: str) -> list[SessionId]:
+    """From this commit on the session is not there, nor are those below it. Gives the ids of all of them.
+
+    Their turns have ended; what runs of their tasks finds them gone.
+    """
+    below = family.below(unit.connection, session_id) if sessions.get(unit.connection, session_id, owner_id) else []
+    found = [each for each in below if unit.try_lock(each)]
+    unit.lock(session_id, owner_id=owner_id)
+    for each in (session_id, *found):
+        unit.lock(each).set(is_held=True)  # no end of one starts anything in another
+    for each in (session_id, *reversed(found)):
+        _mark(unit, each)
+    return [session_id, *found]
+
+
+def _mark(unit: Unit, session_id: SessionId) -> None:
+    session = unit.lock(session_id)
     turn.abort(unit, session)
+    sub_sessions.deleted(unit, session)
     for task_id in tasks.open_ids(unit.connection, session_id):
         unit.signal(task_topic(task_id))
     for each in inputs.waiting_for(unit, session_id):

@@ -138,6 +138,32 @@ def notify(
     return kept
 
 
+def assign(unit: Unit, session: LockedSession, text: str, task_id: TaskId) -> Input:
+    """Keep what a parent asks of this session: it waits for its turn, and does not end a hold.
+
+    Not among the messages of people: how many there are is bounded by the parent's tasks.
+    """
+    check_text(text, unit.limits.max_text)
+    active = session.turn_id
+    waiting = inputs.waiting_for(unit, session.id) if active is None else []
+    kept = inputs.insert(
+        unit,
+        session,
+        ids.input_id(),
+        kind=InputKind.MESSAGE,
+        mode=Mode.QUEUE,
+        text=text,
+        body={turn_start.ASSIGNED_BY: task_id},
+        was_busy=False,
+    )
+    _log(unit, session, EventType.INPUT_ACCEPTED, kept)
+    if session.preview is None:
+        session.set(preview=preview.of_text(kept.text))
+    if active is None:
+        turn_start.start_if_waiting(unit, session, waiting=[*waiting, kept])
+    return kept
+
+
 def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, owner_id: str) -> Input:
     session, found = _waiting(unit, session_id, input_id, owner_id)
     check_text(text, unit.limits.max_text)
@@ -149,12 +175,16 @@ def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, own
 
 
 def remove(unit: Unit, session_id: SessionId, input_id: InputId, *, owner_id: str) -> None:
-    session, found = _waiting(unit, session_id, input_id, owner_id)
-    inputs.mark_removed(unit, input_id)
-    if session.preview == preview.of_text(found.text):
+    drop(unit, *_waiting(unit, session_id, input_id, owner_id))
+
+
+def drop(unit: Unit, session: LockedSession, waiting: Input) -> None:
+    """Take back what was not delivered yet."""
+    inputs.mark_removed(unit, waiting.id)
+    if session.preview == preview.of_text(waiting.text):
         session.set(preview=None)
-    unit.signal(input_topic(input_id))
-    unit.append(session_id, [Draft(EventType.INPUT_REMOVED, {"input_id": input_id})])
+    unit.signal(input_topic(waiting.id))
+    unit.append(session.id, [Draft(EventType.INPUT_REMOVED, {"input_id": waiting.id})])
 
 
 def check_text(text: str, most: int) -> None:

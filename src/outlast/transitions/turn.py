@@ -19,7 +19,7 @@ from outlast.store.repositories import inputs, pauses, tasks, turns
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.turns import Disposition, Origin, TurnRow, TurnState
 from outlast.store.unit import OwnerLock, Unit
-from outlast.transitions import daily_limit, turn_failure, turn_start
+from outlast.transitions import daily_limit, sub_sessions, turn_failure, turn_start
 from outlast.transitions.turn_start import Claim, Fence
 
 END_EVENT = {
@@ -56,22 +56,30 @@ def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str) -> TurnId 
     Without a turn the session is held if background work is open: its end would start one.
     """
     session = unit.lock(session_id, owner_id=owner_id)
+    sub_sessions.lock_parent(unit, session)
     turn_id: TurnId | None = session.turn_id
     if turn_id is None:
         if tasks.open_count(unit.reading(tables.tasks), session_id) > 0:
             turn_start.hold(unit, session, "stopped")
+        sub_sessions.stopped(unit, session)
         return None
     turn_start.hold(unit, session, "stopped")
+    sub_sessions.stopped(unit, session)
+    stop(unit, session, turn_id, "user")
+    return turn_id
+
+
+def stop(unit: Unit, session: LockedSession, turn_id: TurnId, reason: str) -> None:
+    """Ask the active turn of a session to stop; one that has not begun is stopped here and now."""
     row = _as_it_stays(unit, session, turn_id)
     assert row is not None
     if row.state is TurnState.QUEUED and row.attempt == 0:
-        why = {"stop_reason": "user"}
+        why = {"stop_reason": reason}
         turns.move(unit, turn_id, why, source=TurnState.QUEUED, target=TurnState.STOPPED, attempt=0)
-        _ended(unit, session, row, TurnState.STOPPED, {"reason": "user", "usage": row.usage})
+        _ended(unit, session, row, TurnState.STOPPED, {"reason": reason, "usage": row.usage})
     else:
-        turns.request_stop(unit, turn_id, "user")
+        turns.request_stop(unit, turn_id, reason)
         unit.signal(turn_topic(turn_id))
-    return turn_id
 
 
 def _as_it_stays(unit: Unit, session: LockedSession, turn_id: TurnId) -> TurnRow | None:
@@ -85,6 +93,7 @@ def _as_it_stays(unit: Unit, session: LockedSession, turn_id: TurnId) -> TurnRow
 
 def abort(unit: Unit, session: LockedSession) -> None:
     """End the active turn because its session is deleted: nothing comes after it, and whoever runs it must stop."""
+    sub_sessions.lock_parent(unit, session)
     row = None if session.turn_id is None else _as_it_stays(unit, session, session.turn_id)
     session.set(is_held=True)
     if row is not None:
@@ -110,7 +119,13 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
     moved = turns.move(
         unit,
         turn_id,
-        {"attempt": attempt, "worker_id": worker_id, "started_at": unit.now_us, "model": model},
+        {
+            "attempt": attempt,
+            "worker_id": worker_id,
+            "started_at": unit.now_us,
+            "model": model,
+            "is_waiting": False,
+        },
         source=TurnState.QUEUED,
         target=TurnState.RUNNING,
         attempt=row.attempt,
@@ -128,6 +143,7 @@ def requeue(unit: Unit, row: TurnRow, *, has_crashed: bool) -> Disposition:
     it ends here, without a look at what it is about.
     """
     session = unit.lock(row.session_id)
+    sub_sessions.lock_parent(unit, session)
     crashes = row.crashes + has_crashed
     if crashes > unit.limits.max_claims:
         return _give_up(unit, session, row, crashes)
@@ -180,6 +196,7 @@ def end(
     """
     fence = claim.fence
     session = unit.lock(fence.session_id)
+    sub_sessions.lock_parent(unit, session)
     error = turns.encode(data) if target is TurnState.FAILED else None
     values = {**values, "error": error}
     moved = turns.move(unit, fence.turn_id, values, source=TurnState.RUNNING, target=target, attempt=fence.attempt)
@@ -200,6 +217,7 @@ def _ended(
     number = unit.append(session.id, [Draft(END_EVENT[target], data, row.id)])
     unit.signal(end_topic(row.id))
     session.set(turn_id=None, answered_event=number)
+    sub_sessions.work_changed(unit, session)
     turn_start.start_if_waiting(unit, session, waiting=waiting)
     if row.is_admitted:
         turn_start.admit_next(unit, row.owner_id)

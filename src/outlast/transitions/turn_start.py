@@ -25,6 +25,9 @@ from outlast.tool_hints import UNSET, Unset
 from outlast.transitions import daily_limit
 from outlast.transitions.due import due_at_start
 
+ASSIGNED_BY = "assigned_by"
+"""In the body of an input: the task of the parent session that it is for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fence:
@@ -134,7 +137,10 @@ def start_if_waiting(unit: Unit, session: LockedSession, *, waiting: Sequence[In
         )
         return None
     if not is_woken:
-        return start(unit, session, Origin.USER, may_wait=True, is_sequel=True, waiting=waiting)
+        said = [each for each in due if each.kind is InputKind.MESSAGE]
+        is_assigned = bool(said) and all(ASSIGNED_BY in each.body for each in said)
+        origin = Origin.PARENT if is_assigned else Origin.USER
+        return start(unit, session, origin, may_wait=True, is_sequel=True, waiting=waiting)
     is_end = all(each.kind is InputKind.WAKE for each in due)  # what asks does not wait for company
     has_company = is_end and tasks.open_count(unit.reading(tables.tasks), session.id, waking_only=True) > 0
     not_before = unit.now + unit.limits.company if has_company else None

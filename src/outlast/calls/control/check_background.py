@@ -1,6 +1,5 @@
 """`check_background`: what the model sees of its background work, waits for and cancels."""
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -12,19 +11,17 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_core import to_json
 
 from outlast.calls.call import RunningCall
+from outlast.calls.control import waiting
 from outlast.calls.control.parts import ControlParts, this_call
-from outlast.events.signals import task_topic, turn_topic
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import inputs, tasks
 from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints
-from outlast.transitions import task_moves
+from outlast.transitions import cancel as cancel_moves
 from outlast.transitions.constraints import chain_of
-from outlast.transitions.due import due_at_boundary
 
-LONGEST_WAIT = 300
 _INLINE = 16 * 1024
 _CANCEL_SECONDS = 2.0
 _LISTED = 100
@@ -52,7 +49,7 @@ def check_background(parts: ControlParts) -> Tool[Any]:
         ids = [task_id] if isinstance(task_id, str) else task_id
         if not ids:
             raise ToolFailed("Give at least one task_id, or list=true.")
-        wait = min(max(wait_seconds, 0.0), LONGEST_WAIT)
+        wait = waiting.clamped(wait_seconds)
         return await control.look(this_call(), [TaskId(each) for each in ids], wait_seconds=wait, cancel=cancel)
 
     return Tool(check_background, takes_ctx=False, metadata=hints(idempotent=True, budget=None))
@@ -76,15 +73,15 @@ class BackgroundControl:
                 return {"type": "dry_run", "tasks": [self._describe(task) for task in found], "message": _NOT_CANCELED}
             if cancel:
                 await self._cancel(found)
-            found = await self._wait(call, task_ids, _CANCEL_SECONDS if cancel else wait_seconds)
+            found = await waiting.until_over(self._parts, call, task_ids, _CANCEL_SECONDS if cancel else wait_seconds)
         with_files = await self._with_files(call.session_id)
         call.told.extend(task.id for task in found if task.is_over and task.id not in with_files)
         return {"tasks": [self._describe(task) for task in found]}
 
     async def _with_files(self, session_id: SessionId) -> set[TaskId | None]:
         """Tasks whose wakes carry more than is told here: those are not withdrawn."""
-        waiting = await self._parts.read(lambda connection: inputs.waiting(connection, session_id))
-        return {each.task_id for each in waiting if each.body.get("content")}
+        found = await self._parts.read(lambda connection: inputs.waiting(connection, session_id))
+        return {each.task_id for each in found if each.body.get("content")}
 
     async def _get(self, session_id: SessionId, task_ids: Sequence[TaskId]) -> list[Task]:
         """Unknown ids and other sessions' ids get the same answer."""
@@ -106,28 +103,9 @@ class BackgroundControl:
             task_id, owner_id = task.id, task.owner_id
 
             def cancel(unit: Unit, task_id: TaskId = task_id, owner_id: str = owner_id) -> Task:
-                return task_moves.request_cancel(unit, task_id, owner_id=owner_id)
+                return cancel_moves.request(unit, task_id, owner_id=owner_id)
 
             await retry_while_unavailable(partial(self._parts.database.transaction, cancel, name="cancel"))
-
-    async def _wait(self, call: RunningCall, task_ids: Sequence[TaskId], seconds: float) -> list[Task]:
-        """Until all have ended, the time is over, or something for the running turn arrived."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + seconds
-        topics = [task_topic(each) for each in task_ids]
-        if call.turn_id is not None:
-            topics.append(turn_topic(call.turn_id))
-        subscription = self._parts.signals.subscribe(*topics)
-        while True:
-            found = await self._get(call.session_id, task_ids)
-            left = end - loop.time()
-            if left <= 0 or all(task.is_over for task in found) or await self._has_input(call.session_id, task_ids):
-                return found
-            await subscription.wait(min(left, 1.0))
-
-    async def _has_input(self, session_id: SessionId, task_ids: Sequence[TaskId]) -> bool:
-        waiting = await self._parts.read(lambda connection: inputs.waiting(connection, session_id))
-        return any(each.task_id not in task_ids for each in due_at_boundary(waiting))
 
     def _describe(self, task: Task) -> dict[str, Any]:
         entry: dict[str, Any] = {

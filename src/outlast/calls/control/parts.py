@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -24,6 +25,7 @@ class ControlParts:
     files: FileStore
     signals: Signals
     clock: Clock
+    call_deadline: timedelta
 
     async def read(self, fn: Callable[[sa.Connection], T]) -> T:
         """The turn waits for the database: that this was away is nothing the model could do anything about."""

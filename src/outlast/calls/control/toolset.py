@@ -13,9 +13,11 @@ from outlast.calls.confirmed import ConfirmedToolset
 from outlast.calls.control.check_background import check_background
 from outlast.calls.control.parts import ControlParts
 from outlast.calls.control.read_output import read_output
+from outlast.calls.control.report_result import report_result
+from outlast.calls.control.run_sub_session import run_sub_session
 from outlast.calls.deferrable import as_functions
 
-TOOLS: Sequence[Callable[[ControlParts], Tool[Any]]] = (check_background, read_output)
+TOOLS: Sequence[Callable[[ControlParts], Tool[Any]]] = (check_background, read_output, run_sub_session, report_result)
 """Each is a module of its own, with what it asks of the runtime. None is parked: their hints say so."""
 
 INSTRUCTIONS = """\

@@ -136,6 +136,12 @@ def last_end(connection: sa.Connection, session_id: SessionId, *, before: int) -
     return connection.execute(ended.order_by(events.c.number.desc()).limit(1)).scalar()
 
 
+def end_of(connection: sa.Connection, session_id: SessionId, turn_id: TurnId) -> dict[str, Any]:
+    """What was told when a turn ended; nothing where that is no longer kept."""
+    found = _of_turn(connection, session_id, turn_id, TERMINAL, 0, 1)
+    return dict(found[0].data) if found else {}
+
+
 def of_turn(
     connection: sa.Connection, session_id: SessionId, turn_id: TurnId, types: Collection[str], *, after: int
 ) -> list[Event]:

@@ -124,13 +124,14 @@ def insert(
     is_dry_run: bool = False,
     binding: Mapping[str, Any] | None = None,
     resource: str | None = None,
+    parent_id: SessionId | None = None,
 ) -> bool:
     """False when the owner has a session with this external id or resource by now: then there is nothing new."""
     made = _INSERT[unit.dialect].run(
         unit.connection,
         id=session_id,
         owner_id=owner_id,
-        parent_id=None,
+        parent_id=parent_id,
         agent=agent,
         model=model,
         title=title,
@@ -190,6 +191,10 @@ _BOUND = sa.select(sessions.c.id).where(
 def get(connection: sa.Connection, session_id: SessionId, owner_id: str) -> SessionRow | None:
     row = _GET.first(connection, id=session_id, owner=owner_id)
     return None if row is None else _from_rows(connection, [row])[0]
+
+
+def agent_of(connection: sa.Connection, session_id: SessionId) -> str:
+    return connection.execute(sa.select(sessions.c.agent).where(sessions.c.id == session_id)).scalar_one()
 
 
 def named(connection: sa.Connection, owner_id: str, external_id: str) -> SessionId | None:

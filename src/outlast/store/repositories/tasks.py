@@ -215,7 +215,7 @@ _USAGE: Shape = {
     **dict.fromkeys(("requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), whole),
     "cost_microdollars": maybe(whole),
 }
-_LINKS = ("retry_of", "retried_as")
+_LINKS = ("retry_of", "retried_as", "child_session", "child_input")
 
 
 def from_row(row: Row) -> Task:
@@ -374,6 +374,18 @@ def open_count(connection: sa.Connection, session_id: SessionId, *, waking_only:
 def open_ids(connection: sa.Connection, session_id: SessionId) -> list[TaskId]:
     found = connection.execute(sa.select(tasks.c.id).where(*_OPEN), {"session": session_id})
     return [TaskId(each) for each in found.scalars()]
+
+
+def open_of_kind(connection: sa.Connection, session_id: SessionId, kind: str) -> list[Task]:
+    """The oldest first."""
+    found = sa.select(tasks).where(*_OPEN, tasks.c.kind == kind).order_by(tasks.c.id)
+    return [from_row(row) for row in connection.execute(found, {"session": session_id}).mappings()]
+
+
+def open_of_turns(connection: sa.Connection, session_id: SessionId, turn_ids: Sequence[TurnId]) -> list[Task]:
+    """What these turns have set going and is not over."""
+    found = sa.select(tasks).where(*_OPEN, tasks.c.turn_id.in_(turn_ids)).order_by(tasks.c.id)
+    return [from_row(row) for row in connection.execute(found, {"session": session_id}).mappings()]
 
 
 def open_in_group(connection: sa.Connection, session_id: SessionId, group: str) -> int:

@@ -42,6 +42,7 @@ class Origin(StrEnum):
 
     USER = "user"
     WAKE = "wake"
+    PARENT = "parent"
     RETRY = "retry"
     REGENERATE = "regenerate"
 
@@ -73,6 +74,8 @@ class TurnRow:
     stop_reason: str | None
     stop_requested_at: datetime | None
     is_admitted: bool
+    is_waiting: bool
+    """It runs and only waits: it takes no place."""
     not_before: datetime | None
     created_at: datetime
     ended_at: datetime | None
@@ -105,6 +108,7 @@ def from_row(row: Row) -> TurnRow:
         stop_reason=row["stop_reason"],
         stop_requested_at=_instant(row["stop_requested_at"]),
         is_admitted=row["admitted_at"] is not None,
+        is_waiting=bool(row["is_waiting"]),
         not_before=_instant(row["not_before"]),
         created_at=from_microseconds(row["created_at"]),
         ended_at=_instant(row["ended_at"]),
@@ -205,6 +209,7 @@ def insert(
         "error": None,
         "stop_reason": None,
         "stop_requested_at": None,
+        "is_waiting": False,
         "admitted_at": unit.now_us if is_admitted else None,
         "not_before": None if not_before is None else to_microseconds(not_before),
         "created_at": unit.now_us,
@@ -285,9 +290,9 @@ def encode(value: Any) -> str:
 
 
 def open_of_owner(connection: sa.Connection, owner_id: str) -> tuple[int, int]:
-    """How many of an owner's turns are admitted (running, or handed to the engine), and how many wait."""
-    admitted, total = _COUNT_OPEN.tuples(connection, owner=owner_id)[0]
-    return admitted, total - admitted
+    """How many of an owner's turns take a place (running, or handed to the engine), and how many wait for one."""
+    has_place, admitted, total = _COUNT_OPEN.tuples(connection, owner=owner_id)[0]
+    return has_place, total - admitted
 
 
 def next_to_admit(connection: sa.Connection, owner_id: str) -> TurnRow | None:
@@ -328,7 +333,8 @@ def queued_and_admitted(connection: sa.Connection) -> list[TurnRow]:
 
 
 _OPEN = (turns.c.owner_id == sa.bindparam("owner"), turns.c.ended_at.is_(None))
-_COUNT_OPEN = Statement(sa.select(sa.func.count(turns.c.admitted_at), sa.func.count()).where(*_OPEN))
+_HAS_PLACE = sa.func.count(sa.case((~turns.c.is_waiting, turns.c.admitted_at)))
+_COUNT_OPEN = Statement(sa.select(_HAS_PLACE, sa.func.count(turns.c.admitted_at), sa.func.count()).where(*_OPEN))
 _NEXT = Statement(
     sa.select(turns)
     .where(*_OPEN, turns.c.admitted_at.is_(None))

@@ -6,8 +6,9 @@ from outlast.ids import WorkerId
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.transitions.kinds.call import CALL
 from outlast.transitions.kinds.kind import Kind
+from outlast.transitions.kinds.session import SESSION
 
-KINDS: Mapping[str, Kind] = {each.name: each for each in (CALL,)}
+KINDS: Mapping[str, Kind] = {each.name: each for each in (CALL, SESSION)}
 
 
 def kind_of(task: Task | NewTask) -> Kind:
