@@ -46,7 +46,7 @@ async def _run() -> Report:
             listing = Sample()
             async with _lag() as lags:
                 for _ in range(_LISTINGS):
-                    await listing.take(lambda: outlast.tasks.list(is_open=True, limit=100))
+                    await listing.take(lambda: outlast.tasks.list(state="open", limit=100))
                     await asyncio.sleep(0.02)
             listed = [await outlast.tasks.list(session_id=session.id, limit=500) for session in sessions]
             release.set()

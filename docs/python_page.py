@@ -24,7 +24,6 @@ from outlast.events.stream import EventStream
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
 from outlast.handles.known_agents import KnownAgent
-from outlast.handles.sending import SendOptions
 from outlast.handles.sessions import Sessions
 from outlast.handles.usage import UsageReport
 from outlast.paging import Page
@@ -32,6 +31,7 @@ from outlast.store.repositories.inputs import Input
 from outlast.store.repositories.keys import Key
 from outlast.store.repositories.spending import Spent
 from outlast.store.repositories.tasks import Task
+from outlast.wire.message import SendOptions
 
 MET_ON_THE_WAY = (
     Sessions,

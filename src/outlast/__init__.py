@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from outlast.settings import Settings
     from outlast.store.repositories.tasks import Task
     from outlast.tool_hints import hints
-    from outlast.transitions.verdicts import Verdict
     from outlast.wire.attachment import Attachment, Context
     from outlast.wire.constraints import Binding, Permissions
+    from outlast.wire.turn import Verdict
 
 __version__ = "0.1.0"
 
@@ -66,7 +66,7 @@ _HOMES = {
     "Task": "store.repositories.tasks",
     "Turn": "handles.turn",
     "TurnContext": "agents.host",
-    "Verdict": "transitions.verdicts",
+    "Verdict": "wire.turn",
     "artifact": "calls.call",
     "connection": "calls.connection",
     "connection_sync": "calls.connection",

@@ -215,8 +215,8 @@ async def test_sessions_are_forked_exported_imported_and_answered_anew(runtime: 
 async def test_keys_are_made_and_revoked(runtime: Runtime) -> None:
     """G1"""
     async with serving(runtime()) as server, client_of(server) as admin:
-        made = await admin.keys.make("bob", "laptop", scope="read")
-        async with Client(server.url, made.key) as bob:
+        made, text = await admin.keys.make("bob", "laptop", scope="read")
+        async with Client(server.url, text) as bob:
             assert await bob.sessions.list() == []
             await admin.keys.revoke(made.id)
             with pytest.raises(Unauthenticated):

@@ -100,7 +100,7 @@ async def test_a_client_does_the_same(runtime: Runtime) -> None:
             with pytest.raises(InvalidInput):
                 await client.connections.set("Git", VALUE)
             with pytest.raises(Forbidden):
-                await client.connections.rekey()
+                await client.rekey_connections()
             await client.connections.remove("github")
             with pytest.raises(NotFound):
                 await client.connections.get("github")

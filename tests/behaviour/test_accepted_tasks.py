@@ -121,7 +121,7 @@ async def test_never_more_at_once_than_there_are_places(runtime: Runtime) -> Non
             while running < 3:  # noqa: ASYNC110 - on the event loop
                 await asyncio.sleep(0.01)
         await let_run()
-        states = Counter(each.state for each in await outlast.tasks.list(is_open=True))
+        states = Counter(each.state for each in await outlast.tasks.list(state="open"))
         assert states == {TaskState.RUNNING: 3, TaskState.QUEUED: 7}
         for _ in accepted:
             here.release()

@@ -193,7 +193,7 @@ async def test_tasks_are_listed_followed_and_read(runtime: Runtime) -> None:
         assert newer.id > older.id
         assert [each.id for each in await outlast.tasks.list(before=newer.id)] == [older.id]
         assert [each.id for each in await outlast.tasks.list(limit=1)] == [newer.id]
-        assert await outlast.tasks.list(is_open=False) == []
+        assert {each.id for each in await outlast.tasks.list(state="open")} == {newer.id, older.id}
         number = older.spec["args"]
         following = outlast.tasks.follow(older.id)
         first = await anext(following)
@@ -205,7 +205,7 @@ async def test_tasks_are_listed_followed_and_read(runtime: Runtime) -> None:
         assert (await outlast.tasks.wait(newer.id)).is_over
         assert (await outlast.tasks.output(older.id, offset=5, length=4)).text == f"{first.text[5]} is"
         await session.settled()
-        assert await outlast.tasks.list(is_open=True) == []
+        assert await outlast.tasks.list(state="open") == []
 
 
 async def test_another_owners_task_is_not_there(runtime: Runtime) -> None:

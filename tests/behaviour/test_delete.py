@@ -58,7 +58,6 @@ async def check_gone(outlast: Outlast[Any, Any], session: Session) -> None:
         session.settled(),
         session.result(),
         session.snapshot(),
-        session.is_held(),
         session.input("inp_1"),
         anext(stream),
         outlast.sessions.get(session.id),

@@ -113,7 +113,7 @@ async def test_an_interrupt_stops_the_turn_and_comes_next(runtime: Runtime) -> N
         assert (await first.outcome()).state == "stopped"
         assert (await interrupt.outcome()).text == "Stopped that."
         assert (await queued.outcome()).text == "Now this."
-        assert not await session.is_held()
+        assert not (await session.refresh()).is_held
         assert outline(await session.history()) == [
             "user: Write a book.",
             "text: I begin by",

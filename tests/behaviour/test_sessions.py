@@ -265,7 +265,7 @@ async def test_tasks_are_listed_by_state_and_kind(runtime: Runtime) -> None:
         await outlast.tasks.cancel(older.id)
         assert [each.id for each in await outlast.tasks.list(state="canceled")] == [older.id]
         with pytest.raises(InvalidInput):
-            await outlast.tasks.list(state="asleep")
+            await outlast.tasks.list(state="asleep")  # pyright: ignore[reportArgumentType]
         await session.stop(cascade=True)
         await outlast.tasks.wait(newer.id)
 

@@ -8,7 +8,7 @@ from pydantic_ai import Tool
 import outlast as public
 from outlast import hints
 from outlast.testing import call, texts_seen
-from outlast.transitions.verdicts import Verdict
+from outlast.wire.turn import Verdict
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import BUDGET, parked_session, wakes_seen
 from tests.support.turns.runtime import Runtime, events_of, scripted

@@ -308,7 +308,7 @@ async def test_stop_of_an_idle_session_is_nothing(runtime: Runtime) -> None:
     async with runtime(scripted("Hello.")) as outlast:
         session = await outlast.sessions.create()
         assert await session.stop() is None
-        assert not await session.is_held()
+        assert not (await session.refresh()).is_held
         assert (await session.ask("Hi")).text == "Hello."
 
 

@@ -292,11 +292,11 @@ async def test_a_session_that_only_wakes_itself_is_held_until_a_person_comes(run
         flagged = await wait_for_event(session, "session.flagged")
         assert flagged.data == {"reason": "woken_too_often", "woken_turns": 20}
         assert await woken_turns(session) == 20
-        assert await session.is_held()
+        assert (await session.refresh()).is_held
         assert "session.held" in await event_types(session)
         assert len(await wakes_seen(session)) == 20, "the last one waits"
         assert (await session.ask("Enough.")).text == "Well."
-        assert not await session.is_held()
+        assert not (await session.refresh()).is_held
         assert len(await wakes_seen(session)) == 21
 
 

@@ -146,7 +146,7 @@ async def fill(folder: Path) -> dict[str, Any]:
         await spare.ask("hello")
         tasks = {str(each.tool): each.id for each in await session.tasks()}
         await client.tasks.wait(tasks["sink"])
-        key = await client.keys.make("somebody", f"[red]{BAIT}")
+        key, _ = await client.keys.make("somebody", f"[red]{BAIT}")
         (folder / "exported.json").write_text(json.dumps(await session.export()))
         return {"session": session.id, "failed": failed.id, "spare": spare.id, "key": key.id, **tasks}
 

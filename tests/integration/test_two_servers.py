@@ -41,9 +41,9 @@ def client(server: ServingProcess) -> Client:
 async def test_a_key_that_is_revoked_at_one_server_ends_its_streams_at_another(servers: list[ServingProcess]) -> None:
     """G1: at once, wherever they are, and those of cookies that were made with it."""
     async with client(servers[0]) as here:
-        made = await here.keys.make("ada", "spare")
+        made, text = await here.keys.make("ada", "spare")
         url = servers[1].place.url
-        async with Client(url, made.key) as there, Client(url, await cookie_of(url, made.key)) as browser:
+        async with Client(url, text) as there, Client(url, await cookie_of(url, text)) as browser:
             session = await there.sessions.create()
             async with session.events() as stream, (await browser.sessions.get(session.id)).events() as cookie_s:
                 await anext(stream)

@@ -51,7 +51,7 @@ async def ended(outlast: Outlast[Any, Any], session_id: SessionId, turn_id: Turn
     session = await outlast.sessions.get(session_id)
     outcome = await session.turn(turn_id).outcome()
     assert (outcome.state, (outcome.error or {})["kind"]) == ("failed", "crash_loop")
-    assert await session.is_held()
+    assert (await session.refresh()).is_held
     return session, outcome
 
 

@@ -11,6 +11,7 @@ from outlast.client.sessions import Sessions
 from outlast.client.streams import FeedStream
 from outlast.client.tasks import Tasks
 from outlast.wire.about import AgentAnswer, PauseAnswer, ToolAnswer, UsageReportAnswer
+from outlast.wire.connection import RekeyedAnswer
 from outlast.wire.forms import ListOf
 
 
@@ -41,6 +42,11 @@ class Client:
     async def usage(self, owner_id: str | None = None) -> UsageReportAnswer:
         """What was used today and this week, and how much of the limit that is; of another owner, for admins."""
         return UsageReportAnswer.model_validate(await self._connection.get("/v1/usage", owner_id=owner_id))
+
+    async def rekey_connections(self) -> RekeyedAnswer:
+        """Encrypt the connections of all owners with the server's first key; for admins."""
+        answer = await self._connection.ask("POST", "/v1/connections/rekey", is_repeatable=True)
+        return RekeyedAnswer.model_validate(answer)
 
     async def paused(self) -> PauseAnswer:
         """Whether the server starts new work; for admins."""

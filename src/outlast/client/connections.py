@@ -1,9 +1,9 @@
 """Your credentials for providers."""
 
-import builtins
+from collections.abc import Sequence
 
 from outlast.client.connection import Connection, path
-from outlast.wire.connection import ConnectionAnswer, RekeyedAnswer
+from outlast.wire.connection import ConnectionAnswer
 from outlast.wire.forms import ListOf
 
 
@@ -23,14 +23,10 @@ class Connections:
     async def get(self, provider: str) -> ConnectionAnswer:
         return ConnectionAnswer.model_validate(await self._connection.get(path("connections", provider)))
 
-    async def list(self) -> builtins.list[ConnectionAnswer]:
+    async def list(self) -> Sequence[ConnectionAnswer]:
+        """All of them, by provider."""
         return ListOf[ConnectionAnswer].model_validate(await self._connection.get("/v1/connections")).items
 
     async def remove(self, provider: str) -> None:
         """From now on no tool is given it; what runs with it goes on."""
         await self._connection.ask("DELETE", path("connections", provider))
-
-    async def rekey(self) -> RekeyedAnswer:
-        """Encrypt the connections of all owners with the server's first key; for admins."""
-        answer = await self._connection.ask("POST", "/v1/connections/rekey", is_repeatable=True)
-        return RekeyedAnswer.model_validate(answer)

@@ -2,27 +2,25 @@
 
 import builtins
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, Literal
-from uuid import uuid4
+from datetime import datetime, timedelta
+from typing import Any, Literal, Unpack
+
+from pydantic_core import to_jsonable_python
 
 from outlast.client.connection import Connection, path
+from outlast.client.sending import send
 from outlast.client.streams import EventStream
 from outlast.client.turn import Sent, Turn, deadline, hold, is_settled, outcome_of, seconds_left, settled
 from outlast.errors import NotFound
 from outlast.events.outcome import Outcome
 from outlast.paging import Page
-from outlast.wire.attachment import Attachment, Context
+from outlast.tool_hints import UNSET, Unset
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.forms import ListOf
-from outlast.wire.message import AcceptedAnswer, ContextBody, FileBody, InputAnswer, MessageBody, StoredMessage
-from outlast.wire.session import InterruptedCall, SessionAnswer
+from outlast.wire.message import InputAnswer, SendOptions, StoredMessage
+from outlast.wire.session import InterruptedCall, SessionAnswer, budget_of
 from outlast.wire.task import TaskAnswer
-from outlast.wire.turn import TurnAnswer
-
-WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
-Until = Literal["turn", "settled"]
-Verdict = Literal["worked", "failed", "try_again"]
+from outlast.wire.turn import TurnAnswer, Until, Verdict
 
 
 class Session:
@@ -64,6 +62,16 @@ class Session:
     @property
     def state(self) -> Literal["idle", "queued", "running", "held"]:
         return self.seen.state
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing starts a turn until a person sends or resumes; a turn that is asked to stop may still run."""
+        return self.seen.is_held
+
+    @property
+    def budget(self) -> timedelta | Unset | None:
+        """How long its calls may take before they are parked, where it has a budget of its own."""
+        return budget_of(self.seen.budget_seconds)
 
     @property
     def interrupted_calls(self) -> Sequence[InterruptedCall]:
@@ -115,45 +123,42 @@ class Session:
         """The resource that it is about."""
         return self.seen.binding
 
-    async def update(self, **changes: Any) -> "Session":
-        """Set what is given of `title`, `metadata`, `model`, `agent`, `is_archived`, `read_to`, `permissions` and
-        `is_dry_run`, all or nothing.
+    async def update(
+        self,
+        *,
+        title: str | Unset | None = UNSET,
+        metadata: Mapping[str, Any] | Unset = UNSET,
+        is_archived: bool | Unset = UNSET,
+        read_to: int | Unset = UNSET,
+        model: str | Unset | None = UNSET,
+        agent: str | Unset = UNSET,
+        permissions: Permissions | Unset | None = UNSET,
+        is_dry_run: bool | Unset = UNSET,
+    ) -> "Session":
+        """Set what is given, all or nothing; `metadata` and `permissions` are replaced as a whole.
 
-        `agent` is changed while no turn runs or waits, and raises `SessionBusy` else.
+        `read_to` only ever moves on. `agent` is changed while no turn runs or waits, and raises `SessionBusy` else.
         """
-        if isinstance(limits := changes.get("permissions"), Permissions):
-            changes["permissions"] = limits.model_dump(mode="json")
+        given: dict[str, Any] = {
+            "title": title,
+            "metadata": metadata,
+            "is_archived": is_archived,
+            "read_to": read_to,
+            "model": model,
+            "agent": agent,
+            "permissions": permissions,
+            "is_dry_run": is_dry_run,
+        }
+        changes = {name: to_jsonable_python(value) for name, value in given.items() if value is not UNSET}
         answer = await self._connection.ask("PATCH", self._path, body=changes, is_repeatable=True)
         self.seen = SessionAnswer.model_validate(answer)
         return self
 
-    async def send(
-        self,
-        text: str,
-        *,
-        when_busy: WhenBusy = "steer",
-        context: Context | None = None,
-        files: Sequence[Attachment] = (),
-        model: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Sent:
+    async def send(self, text: str, **options: Unpack[SendOptions]) -> Sent:
         """Have a message accepted, once, also over a connection that is cut; the answer comes with `Sent.outcome()`."""
-        body = MessageBody.model_construct(
-            text=text,
-            when_busy=when_busy,
-            context=None if context is None else ContextBody.model_construct(content=context.content, url=context.url),
-            files=[FileBody.of(each) for each in files],
-            model=model,
-        )
-        answer = await self._connection.ask(
-            "POST",
-            f"{self._path}/messages",
-            body=body.model_dump(mode="json", exclude_none=True),
-            key=idempotency_key or str(uuid4()),
-        )
-        return Sent(self._connection, self.id, AcceptedAnswer.model_validate(answer))
+        return await send(self._connection, self.id, text, **options)
 
-    async def ask(self, text: str, *, wait: float | None = None, **options: Any) -> Outcome:
+    async def ask(self, text: str, *, wait: float | None = None, **options: Unpack[SendOptions]) -> Outcome:
         """Send, wait until the session has settled, at most `wait` seconds in all; the outcome of its last turn."""
         until = deadline(wait)
         sent = await self.send(text, **options)
@@ -184,7 +189,10 @@ class Session:
                 return outcome
 
     def events(self, *, after: int = 0, follow: bool = True, types: Sequence[str] = ()) -> EventStream:
-        """Replay from a position, then follow, over as many connections as it takes. Use it in `async with`."""
+        """Replay from a position, then follow; of these `types` only, if some are named. Use it in `async with`.
+
+        Over as many connections as it takes.
+        """
         return EventStream(self._connection, self.id, after=after, follow=follow, types=types)
 
     def turn(self, turn_id: str) -> Turn:
@@ -213,12 +221,15 @@ class Session:
         """Go on from the last committed message after a turn that failed or was stopped."""
         return self.turn((await self._post("retry"))["turn_id"])
 
-    async def regenerate(self) -> Turn:
-        """Have the last message answered anew."""
-        return self.turn((await self._post("regenerate"))["turn_id"])
+    async def regenerate(self, *, model: str | None = None) -> Turn:
+        """Answer the last message anew. The model no longer sees what it had answered; the log and `messages` do.
+
+        Refused while a turn runs. The calls of the old answer are not undone, and its tasks go on.
+        """
+        return self.turn((await self._post("regenerate", {"model": model}))["turn_id"])
 
     async def settle_call(
-        self, call_id: str, verdict: Verdict, *, note: str = "", by: str | None = None
+        self, call_id: str, verdict: Verdict | str, *, note: str = "", by: str | None = None
     ) -> InputAnswer:
         """Say what became of a call that may or may not have taken effect; the model is told who said so.
 

@@ -1,17 +1,21 @@
 """The sessions of whoever asks: made, found, listed, copied, deleted."""
 
-import builtins
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Unpack
 from uuid import uuid4
 
 from outlast.client.connection import Connection, path
+from outlast.client.sending import send
 from outlast.client.session import Session
+from outlast.client.turn import Sent
 from outlast.paging import Page
+from outlast.tool_hints import UNSET, Unset
 from outlast.wire.constraints import Binding, Permissions
 from outlast.wire.forms import ListOf
-from outlast.wire.session import SessionAnswer, SessionBody
+from outlast.wire.message import SendOptions
+from outlast.wire.session import SessionAnswer, SessionBody, seconds_of
 
 
 class Sessions:
@@ -27,6 +31,7 @@ class Sessions:
         model: str | None = None,
         title: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        budget: timedelta | Unset | None = UNSET,
         external_id: str | None = None,
         permissions: Permissions | None = None,
         is_dry_run: bool = False,
@@ -39,6 +44,7 @@ class Sessions:
             model=model,
             title=title,
             metadata=dict(metadata or {}),
+            budget_seconds=seconds_of(budget),
             external_id=external_id,
             permissions=permissions,
             is_dry_run=is_dry_run,
@@ -49,9 +55,32 @@ class Sessions:
     async def get(self, session_id: str) -> Session:
         return self._session(await self._connection.get(path("sessions", session_id)))
 
-    async def list(self, **wanted: Any) -> builtins.list[Session]:
-        """The items of `page`."""
-        return builtins.list((await self.page(**wanted)).items)
+    async def send(self, session_id: str, text: str, **options: Unpack[SendOptions]) -> Sent:
+        """As `Session.send`, for whoever has only its id."""
+        return await send(self._connection, session_id, text, **options)
+
+    async def list(
+        self,
+        *,
+        limit: int = 50,
+        before: str | None = None,
+        search: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        archived: bool | None = False,
+        external_id: str | None = None,
+        agent: str | None = None,
+    ) -> Sequence[Session]:
+        """The first page of `page`, or the one after a cursor."""
+        found = await self.page(
+            limit=limit,
+            before=before,
+            search=search,
+            metadata=metadata,
+            archived=archived,
+            external_id=external_id,
+            agent=agent,
+        )
+        return found.items
 
     async def page(
         self,

@@ -1,19 +1,18 @@
 """Streams of a server that survive their connections: complete, in order, nothing twice."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
 from outlast.client.connection import Connection, path
+from outlast.events.closable import Stream
 from outlast.events.event import Event
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.wire.task import PieceAnswer, TaskAnswer
 
-ItemT = TypeVar("ItemT")
 NOW = "now"
 DELETED = "session.deleted"
 
@@ -23,30 +22,6 @@ class Fed(NamedTuple):
 
     cursor: str
     event: Event
-
-
-class Stream(Generic[ItemT]):
-    """An async iterator. Use it in `async with`, or close it when you leave early."""
-
-    def __init__(self, items: AsyncGenerator[ItemT]) -> None:
-        self._items = items
-
-    def __aiter__(self) -> AsyncIterator[ItemT]:
-        return self
-
-    async def __anext__(self) -> ItemT:
-        return await anext(self._items)
-
-    async def aclose(self) -> None:
-        await self._items.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 class EventStream(Stream[Event]):

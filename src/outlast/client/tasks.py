@@ -1,8 +1,6 @@
 """Background tasks as a client holds them: list, look, wait, cancel, read output, answer what they ask, settle."""
 
-import builtins
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -11,10 +9,8 @@ from outlast.client.streams import OutputStream
 from outlast.client.turn import deadline, hold, seconds_left
 from outlast.paging import Page
 from outlast.wire.forms import ListOf
-from outlast.wire.task import PieceAnswer, TaskAnswer
-
-State = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled", "settled"]
-Verdict = Literal["worked", "failed", "try_again"]
+from outlast.wire.task import PieceAnswer, TaskAnswer, TaskFilter
+from outlast.wire.turn import Verdict
 
 
 class Tasks:
@@ -27,20 +23,24 @@ class Tasks:
         self,
         *,
         session_id: str | None = None,
-        state: State | None = None,
+        state: TaskFilter | None = None,
         kind: str | None = None,
         before: str | None = None,
         limit: int = 100,
-    ) -> builtins.list[TaskAnswer]:
-        """Newest first, a page at a time; `state="open"` leaves out those that have ended."""
+    ) -> Sequence[TaskAnswer]:
+        """Newest first, a page at a time; `before` is the id of the last one seen.
+
+        `state="open"` leaves out those that have ended. Those that were settled are found by `state="settled"`, and not
+        by the state that they ended in.
+        """
         found = await self.page(session_id=session_id, state=state, kind=kind, before=before, limit=limit)
-        return builtins.list(found.items)
+        return found.items
 
     async def page(
         self,
         *,
         session_id: str | None = None,
-        state: State | None = None,
+        state: TaskFilter | None = None,
         kind: str | None = None,
         before: str | None = None,
         limit: int = 100,
@@ -113,7 +113,9 @@ class Tasks:
     async def _answered(self, task_id: str, verb: str, body: dict[str, object]) -> TaskAnswer:
         return TaskAnswer.model_validate(await self._connection.ask("POST", path("tasks", task_id, verb), body=body))
 
-    async def settle(self, task_id: str, verdict: Verdict, *, note: str = "", by: str | None = None) -> TaskAnswer:
+    async def settle(
+        self, task_id: str, verdict: Verdict | str, *, note: str = "", by: str | None = None
+    ) -> TaskAnswer:
         """Say what became of a task that may or may not have taken effect; the model is told who said so.
 
         `by` stands beside the name of the key: whoever has that says so.

@@ -56,12 +56,26 @@ class Sent:
 
     def __init__(self, connection: Connection, session_id: str, accepted: AcceptedAnswer) -> None:
         self.input_id = accepted.input_id
-        self.turn_id = accepted.turn_id
-        """The turn that starts with this message, if one does; a message to a busy session has none yet."""
         self.place = accepted.position
         self.is_repeat = accepted.is_repeat
+        self.after = accepted.after
+        """The events after this number tell what becomes of the message."""
+        self._turn_id = accepted.turn_id
         self._connection = connection
         self._session_id = session_id
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that starts with this message, if one does; a message to a busy session has none yet."""
+        return self._turn_id
+
+    async def events(self) -> EventStream:
+        """The session's log from this message on; of a repeat, from where its turn begins.
+
+        `async with await sent.events() as stream: ...`
+        """
+        is_over = self.is_repeat and await self._is_over()
+        return EventStream(self._connection, self._session_id, after=self.after, follow=not is_over, types=())
 
     async def turn(self) -> Turn:
         """The turn in which the model sees this message; waits until it is delivered."""
@@ -102,6 +116,12 @@ class Sent:
         except TimeoutError:
             return Outcome()
         return await found_in.outcome(wait=seconds_left(until))
+
+    async def _is_over(self) -> bool:
+        found = await self._input()
+        if found.turn_id is None:
+            return found.state == "removed"
+        return (await Turn(self._connection, self._session_id, found.turn_id).outcome(wait=0)).is_over
 
     async def _input(self) -> InputAnswer:
         found = await self._connection.get(path("sessions", self._session_id, "inbox", self.input_id))

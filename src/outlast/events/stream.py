@@ -58,8 +58,9 @@ class EventStream:
         max_lag: int = 10_000,
         snapshot: Callable[[], Awaitable[dict[str, Any]]] | None = None,
         show: Callable[[Event], Event] | None = None,
+        wants: Callable[[Event], bool] | None = None,
     ) -> None:
-        """`show`: an event as this reader may see it."""
+        """`show`: an event as this reader may see it. `wants`: which ones it is given; it passes the others."""
         self.position = after
         self._read = read
         self._session_id = session_id
@@ -68,6 +69,7 @@ class EventStream:
         self._max_lag = max_lag
         self._snapshot = snapshot
         self._show = show
+        self._wants = wants
         self._ready: deque[Event] = deque(known)
         """First, those that follow `after` and need not be read."""
         self._has_begun = bool(known)
@@ -82,6 +84,12 @@ class EventStream:
         return self
 
     async def __anext__(self) -> Event:
+        event = await self._next()
+        while self._wants is not None and not self._wants(event):
+            event = await self._next()
+        return event if self._show is None else self._show(event)
+
+    async def _next(self) -> Event:
         while not self._ready:
             if self._is_done:
                 raise StopAsyncIteration
@@ -92,7 +100,7 @@ class EventStream:
         is_last = event.type == EventType.SESSION_DELETED
         if is_last or (self._until is not None and self._until(event)):
             await self.aclose()
-        return event if self._show is None else self._show(event)
+        return event
 
     async def batch(self, most: int = PAGE) -> list[Event]:
         """What is there, at least one event: all that can be sent at once. Empty when the stream has ended."""
@@ -101,7 +109,9 @@ class EventStream:
         except StopAsyncIteration:
             return []
         while self._ready and len(events) < most:
-            events.append(await anext(self))
+            event = await self._next()
+            if self._wants is None or self._wants(event):
+                events.append(event if self._show is None else self._show(event))
         return events
 
     async def aclose(self) -> None:

@@ -12,11 +12,12 @@ from typing import get_args
 import sqlalchemy as sa
 import structlog
 
-from outlast import ids
+from outlast import ids, paging
 from outlast.clock import Clock
 from outlast.errors import InvalidInput, NotFound, StoreUnavailable, Unauthenticated
 from outlast.events.signals import Signals, key_topic
 from outlast.ids import KeyId
+from outlast.paging import Page
 from outlast.store.database import Database, retry_while_unavailable
 from outlast.store.repositories import keys
 from outlast.store.repositories.keys import Key, Role, Scope
@@ -98,11 +99,17 @@ class Keys:
 
     async def list(self, owner_id: str | None = None, *, limit: int = 100, before: str | None = None) -> Sequence[Key]:
         """Newest first, of one owner or of all, revoked ones too; `before` is the id of the last one seen."""
+        return (await self.page(owner_id, limit=limit, before=before)).items
+
+    async def page(self, owner_id: str | None = None, *, limit: int = 100, before: str | None = None) -> Page[Key]:
+        """The same with the cursor for the next page: give it as `before`."""
+        most = paging.clamp(limit)
 
         def read(connection: sa.Connection) -> list[Key]:
-            return keys.page(connection, owner_id, limit=max(1, min(limit, 500)), before=before)
+            return keys.page(connection, owner_id, limit=most + 1, before=before)
 
-        return await self.database.read(read)
+        found = await self.database.read(read)
+        return Page(found[:most], found[most - 1].id if len(found) > most else None)
 
     async def revoke(self, key_id: KeyId | str, *, owner_id: str | None = None) -> Key:
         """The key opens nothing from now on; to revoke it again changes nothing. `owner_id`: only if it is theirs.

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from outlast.errors import NotFound
 from outlast.events.event import Event
+from outlast.events.of_types import OfTypes
 from outlast.events.stream import EventStream
 from outlast.handles.services import Services
 from outlast.ids import OwnerId, SessionId
@@ -24,6 +25,7 @@ def stream(
     after: int = 0,
     known: Sequence[Event] = (),
     follow: bool = True,
+    types: Sequence[str] = (),
 ) -> EventStream:
     """Replay from a position, then follow. `known`: what comes after it, for whoever has that already."""
     return EventStream(
@@ -36,6 +38,7 @@ def stream(
         max_lag=services.max_reader_lag,
         snapshot=partial(snapshot, services, session_id, owner_id),
         show=services.shown.event,
+        wants=OfTypes(types) if types else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, TypedDict
 
 from outlast import trace
 from outlast.errors import InvalidInput, NotFound
@@ -16,18 +15,7 @@ from outlast.store.repositories.inputs import Mode
 from outlast.store.unit import Unit
 from outlast.transitions import inbox, profile
 from outlast.transitions.inbox import Accepted
-
-WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
-
-
-class SendOptions(TypedDict, total=False):
-    """What may go with a message. To a session at work it steers, unless `when_busy` says otherwise."""
-
-    when_busy: WhenBusy
-    context: Context | None
-    files: Sequence[Attachment]
-    model: str | None
-    idempotency_key: str | None
+from outlast.wire.message import WhenBusy
 
 
 async def send(

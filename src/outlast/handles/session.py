@@ -17,9 +17,9 @@ from outlast.events.outcome import Outcome
 from outlast.events.stream import EventStream
 from outlast.handles import constrained, export, reading
 from outlast.handles.regenerate import regenerate
-from outlast.handles.sending import SendOptions, send
+from outlast.handles.sending import send
 from outlast.handles.services import Services
-from outlast.handles.turn import Sent, Turn, last_outcome, seconds_left, settled
+from outlast.handles.turn import Sent, Turn, is_settled, last_outcome, seconds_left, settled
 from outlast.ids import InputId, TurnId
 from outlast.paging import Page
 from outlast.store.repositories import inputs, messages, tasks, turns
@@ -29,13 +29,13 @@ from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
 from outlast.transitions import cancel, constraints, inbox, profile, sub_sessions, turn, verdicts
-from outlast.transitions.constraints import Constraints
 from outlast.transitions.profile import Profile
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
+from outlast.wire.message import SendOptions
+from outlast.wire.turn import Until, Verdict
 
 T = TypeVar("T")
 SessionState = Literal["idle", "queued", "running", "held"]
-Until = Literal["turn", "settled"]
 
 
 class Session:
@@ -97,6 +97,11 @@ class Session:
         return "held" if self._seen.is_held else "idle"
 
     @property
+    def is_held(self) -> bool:
+        """Whether nothing starts a turn until a person sends or resumes; a turn that is asked to stop may still run."""
+        return self._seen.is_held
+
+    @property
     def no_worker_for(self) -> str | None:
         """The agent, when its turn waits because no living worker has it: it goes on when one is started."""
         return None if self._seen.has_worker else self.agent
@@ -124,11 +129,6 @@ class Session:
     def binding(self) -> Binding | None:
         """The resource that it is about."""
         return constrained.binding_of(self._seen, self._services.shown.value)
-
-    @property
-    def constraints(self) -> Constraints:
-        """What a copy of it gets."""
-        return constrained.of_row(self._seen)
 
     @property
     def last_event(self) -> int:
@@ -198,6 +198,10 @@ class Session:
         """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
         return await settled(self._services, self.id, self.owner_id, wait=wait)
 
+    async def is_settled(self) -> bool:
+        """Whether nothing runs and nothing that will wake the session is open, now."""
+        return await self._read(partial(is_settled, session_id=self.id, owner_id=self.owner_id))
+
     async def result(self, *, wait: float | None = None, until: Until = "turn") -> Outcome | None:
         """The outcome of the latest turn, at its end or after `wait` seconds; None if there was no turn yet.
 
@@ -209,9 +213,9 @@ class Session:
             return await self.settled(wait=wait)
         return await last_outcome(self._services, self.id, self.owner_id, wait=wait)
 
-    def events(self, *, after: int = 0, follow: bool = True) -> EventStream:
-        """Replay from a position, then follow. Use it in `async with`."""
-        return reading.stream(self._services, self.id, self.owner_id, after=after, follow=follow)
+    def events(self, *, after: int = 0, follow: bool = True, types: Sequence[str] = ()) -> EventStream:
+        """Replay from a position, then follow; of these `types` only, if some are named. Use it in `async with`."""
+        return reading.stream(self._services, self.id, self.owner_id, after=after, follow=follow, types=types)
 
     async def snapshot(self) -> dict[str, Any]:
         """The session's state in a few fields: what a reader needs who cannot have all events."""
@@ -303,15 +307,21 @@ class Session:
         profile.check(Profile(model=model), models=await self._offered(model))
         return self.turn(await regenerate(self._services, self.id, model=model, owner_id=self.owner_id))
 
-    async def settle_call(self, call_id: str, verdict: verdicts.Verdict, *, by: str, note: str = "") -> Input:
-        """Say what became of a call that may or may not have taken effect; the model is told who said so."""
+    async def settle_call(
+        self, call_id: str, verdict: Verdict | str, *, note: str = "", by: str | None = None
+    ) -> Input:
+        """Say what became of a call that may or may not have taken effect; the model is told who said so.
+
+        `by` says who says so; else the owner does.
+        """
+        said = verdicts.parse(verdict)
         return await self._database.transaction(
             lambda unit: verdicts.of_call(
                 unit,
                 self.id,
                 call_id,
-                verdict,
-                by=by,
+                said,
+                by=by or self.owner_id,
                 note=note,
                 owner_id=self.owner_id,
             ),
@@ -349,9 +359,6 @@ class Session:
     async def tasks(self) -> list[Task]:
         found = await self._read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))
         return [self._services.shown.task(each) for each in found]
-
-    async def is_held(self) -> bool:
-        return (await self._row()).is_held
 
     async def _row(self) -> SessionRow:
         return await self._database.read(self._there, is_single=True)

@@ -15,8 +15,9 @@ from outlast.calls.outcomes import MAY_HAVE_RUN
 from outlast.errors import InvalidInput
 from outlast.handles import export, reading
 from outlast.handles.constrained import constrained
+from outlast.handles.constrained import of_row as constraints_of
 from outlast.handles.fork import copied_results, messages_up_to
-from outlast.handles.sending import SendOptions, send
+from outlast.handles.sending import send
 from outlast.handles.services import Services
 from outlast.handles.session import Session
 from outlast.handles.slices import in_slices
@@ -24,7 +25,7 @@ from outlast.handles.turn import Sent
 from outlast.ids import OwnerId, SessionId
 from outlast.paging import Page
 from outlast.store.repositories import outputs, sessions
-from outlast.store.repositories.sessions import Wanted
+from outlast.store.repositories.sessions import SessionRow, Wanted
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
 from outlast.transitions import creation, deletion, profile
@@ -32,6 +33,7 @@ from outlast.transitions.creation import Key, NewSession
 from outlast.transitions.profile import Profile
 from outlast.values.check import check_characters
 from outlast.wire.constraints import Binding, Permissions
+from outlast.wire.message import SendOptions
 
 
 class Sessions:
@@ -87,8 +89,7 @@ class Sessions:
         return await self._make(new, closed(history, MAY_HAVE_RUN), key)
 
     async def get(self, session_id: SessionId | str) -> Session:
-        look = partial(reading.there, session_id=SessionId(session_id), owner_id=self._owner_id)
-        return Session(self._services, await self._services.database.read(look, is_single=True))
+        return Session(self._services, await self._row(session_id))
 
     async def send(self, session_id: SessionId | str, text: str, **options: Unpack[SendOptions]) -> Sent:
         """As `Session.send`, for whoever has only its id: without files, nothing is looked at before it is accepted."""
@@ -177,7 +178,8 @@ class Sessions:
         """
         if title is not None:
             profile.check_name(title, "title", most=profile.MAX_TITLE)
-        source = await self.get(session_id)
+        row = await self._row(session_id)
+        source = Session(self._services, row)
         key = creation.key_of(idempotency_key, "fork", source.id, at, title)
         said = await messages_up_to(self._services, source, at)
         origin = {"forked_from": source.id}
@@ -189,7 +191,7 @@ class Sessions:
             source.budget,
             origin=origin,
             preview=source.preview if said else None,
-            constraints=source.constraints,
+            constraints=constraints_of(row),
         )
         return await self._make(new, said, key, source=source.id)
 
@@ -201,6 +203,10 @@ class Sessions:
         """
         async with self._services.imports(self._owner_id):
             return await self._import(document, idempotency_key)
+
+    async def _row(self, session_id: SessionId | str) -> SessionRow:
+        look = partial(reading.there, session_id=SessionId(session_id), owner_id=self._owner_id)
+        return await self._services.database.read(look, is_single=True)
 
     async def _import(self, document: Mapping[str, Any], idempotency_key: str | None) -> Session:
         given = await export.read(document)

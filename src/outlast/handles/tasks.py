@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from outlast import paging
 from outlast.errors import InvalidInput, NotFound
+from outlast.events.closable import Stream
 from outlast.events.signals import Signals, task_topic
 from outlast.handles.shown import Shown
 from outlast.ids import OwnerId, SessionId, TaskId
@@ -20,11 +21,13 @@ from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.unit import Unit
 from outlast.transitions import cancel, open_request, requests, verdicts
-from outlast.transitions.verdicts import Verdict
+from outlast.wire.task import TaskFilter
+from outlast.wire.turn import Verdict
 
 _PAGE = 64 * 1024
+_OPEN = "open"
 _SETTLED = "settled"
-"""In place of a state: of those of which a person said what became of them."""
+"""In place of a state: those that have not ended, and those of which a person said what became of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +43,33 @@ class Tasks:
         self,
         *,
         session_id: SessionId | str | None = None,
-        is_open: bool | None = None,
-        state: TaskState | str | None = None,
+        state: TaskState | TaskFilter | None = None,
         kind: str | None = None,
         before: TaskId | str | None = None,
         limit: int = 100,
     ) -> Sequence[Task]:
         """Newest first, a page at a time; `before` is the id of the last one seen.
 
-        Those that were settled are found by `state="settled"`, and not by the state that they ended in.
+        `state="open"` leaves out those that have ended. Those that were settled are found by `state="settled"`, and not
+        by the state that they ended in.
         """
-        found = await self.page(
-            session_id=session_id, is_open=is_open, state=state, kind=kind, before=before, limit=limit
-        )
+        found = await self.page(session_id=session_id, state=state, kind=kind, before=before, limit=limit)
         return found.items
 
     async def page(
         self,
         *,
         session_id: SessionId | str | None = None,
-        is_open: bool | None = None,
-        state: TaskState | str | None = None,
+        state: TaskState | TaskFilter | None = None,
         kind: str | None = None,
         before: TaskId | str | None = None,
         limit: int = 100,
     ) -> Page[Task]:
         """The same with the cursor for the next page: give it as `before`."""
-        states = [*(each.value for each in TaskState), _SETTLED]
+        states = [_OPEN, *(each.value for each in TaskState), _SETTLED]
         if state is not None and state not in states:
             raise InvalidInput(f"{state!r} is not a state of a task: use one of {states}.")
+        is_of_tasks = state not in (None, _OPEN, _SETTLED)
         most = paging.clamp(limit)
 
         def read(connection: sa.Connection) -> Sequence[Task]:
@@ -76,9 +77,9 @@ class Tasks:
                 connection,
                 owner_id=self.owner_id,
                 session_id=None if session_id is None else SessionId(session_id),
-                is_open=is_open,
-                state=None if state in (None, _SETTLED) else TaskState(state),
-                is_settled=None if state is None else state == _SETTLED,
+                is_open=True if state == _OPEN else None,
+                state=TaskState(state) if is_of_tasks else None,
+                is_settled=None if state in (None, _OPEN) else state == _SETTLED,
                 kind=kind,
                 before=before,
                 limit=most + 1,
@@ -128,26 +129,9 @@ class Tasks:
 
         return self.shown.piece(await self.database.read(read))
 
-    async def follow(self, task_id: TaskId | str, *, offset: int = 0) -> AsyncGenerator[Piece]:
-        """The output from an offset on, while the task runs and until it has ended. Close it when you leave early.
-
-        While the store is unavailable it waits, and goes on where it was.
-        """
-        subscription = self.signals.subscribe(task_topic(TaskId(task_id)))
-        while True:
-            is_over, piece = await retry_while_unavailable(partial(self._look, task_id, offset))
-            if piece.text:
-                offset = piece.next_offset
-                yield piece
-            elif is_over:
-                return
-            else:
-                await subscription.wait(0.2)
-
-    async def _look(self, task_id: TaskId | str, offset: int) -> tuple[bool, Piece]:
-        """In this order: what was written before the end is in the piece of a task that is over."""
-        is_over = (await self.get(task_id)).is_over
-        return is_over, await self.output(task_id, offset=offset)
+    def follow(self, task_id: TaskId | str, *, offset: int = 0) -> "OutputStream":
+        """The output from an offset on, while the task runs and until it has ended. Use it in `async with`."""
+        return OutputStream(self, TaskId(task_id), offset=offset)
 
     async def requests(
         self, *, session_id: SessionId | str | None = None, before: TaskId | str | None = None, limit: int = 100
@@ -209,20 +193,54 @@ class Tasks:
     async def _answered(self, answer: Callable[[Unit], Task], name: str) -> Task:
         return self.shown.task(await self.database.transaction(answer, name=name))
 
-    async def settle(self, task_id: TaskId | str, verdict: Verdict | str, *, by: str, note: str = "") -> Task:
+    async def settle(
+        self, task_id: TaskId | str, verdict: Verdict | str, *, note: str = "", by: str | None = None
+    ) -> Task:
         """Say what became of a task that may or may not have taken effect; the model is told who said so.
 
         Its state stands, and `settled` is shown in its place. `try_again` runs it as a new task: `links["retried_as"]`.
+        `by` says who says so; else the owner does.
         """
-        if verdict not in list_of_verdicts():
-            raise InvalidInput(f"{verdict!r} is not a verdict: use {', '.join(list_of_verdicts())}.")
+        said = verdicts.parse(verdict)
         settled = await self.database.transaction(
             lambda unit: verdicts.of_task(
-                unit, TaskId(task_id), Verdict(verdict), by=by, note=note, owner_id=self.owner_id
+                unit, TaskId(task_id), said, by=by or self.owner_id, note=note, owner_id=self.owner_id
             ),
             name="settle_task",
         )
         return self.shown.task(settled)
+
+
+class OutputStream(Stream[Piece]):
+    """The output of a task while it runs; ends with the task, which `ended` then has.
+
+    While the store is unavailable it waits, and goes on where it was.
+    """
+
+    def __init__(self, tasks: Tasks, task_id: TaskId, *, offset: int) -> None:
+        super().__init__(self._follow())
+        self.offset = offset
+        self.ended: Task | None = None
+        self._tasks = tasks
+        self._task_id = task_id
+
+    async def _follow(self) -> AsyncGenerator[Piece]:
+        subscription = self._tasks.signals.subscribe(task_topic(self._task_id))
+        while True:
+            task, piece = await retry_while_unavailable(self._look)
+            if piece.text:
+                self.offset = piece.next_offset
+                yield piece
+            elif task.is_over:
+                self.ended = task
+                return
+            else:
+                await subscription.wait(0.2)
+
+    async def _look(self) -> tuple[Task, Piece]:
+        """In this order: what was written before the end is in the piece of a task that is over."""
+        task = await self._tasks.get(self._task_id)
+        return task, await self._tasks.output(self._task_id, offset=self.offset)
 
 
 def _with_waits(connection: sa.Connection, found: Sequence[Task]) -> Sequence[Task]:
@@ -234,7 +252,3 @@ def _with_waits(connection: sa.Connection, found: Sequence[Task]) -> Sequence[Ta
         replace(each, no_worker_for=each.agent) if each.state is TaskState.QUEUED and each.agent not in there else each
         for each in found
     ]
-
-
-def list_of_verdicts() -> Sequence[str]:
-    return [each.value for each in Verdict]

@@ -162,8 +162,11 @@ class Sent:
 
     def __init__(self, services: Services, session_id: SessionId, owner_id: OwnerId, accepted: Accepted) -> None:
         self.input = accepted.input
+        self.input_id = accepted.input.id
         self.place = accepted.place
         self.is_repeat = accepted.is_repeat
+        self.after = accepted.after
+        """The events after this number tell what becomes of the message."""
         self._services = services
         self._session_id = session_id
         self._owner_id = owner_id
@@ -184,13 +187,17 @@ class Sent:
         `async with await sent.events() as stream: ...`
         """
         accepted = self._accepted
-        after, is_over = accepted.after, self.input.state is InputState.REMOVED
+        is_over = self.input.state is InputState.REMOVED
         if self.is_repeat and self.input.turn_id is not None:
-            lead = await retry_while_unavailable(self._turn(self.input.turn_id).lead)
-            after, is_over = await retry_while_unavailable(self._turn(self.input.turn_id).begins_after), lead.is_over
+            is_over = (await retry_while_unavailable(self._turn(self.input.turn_id).lead)).is_over
         # What is over is told as far as it is kept: there is nothing to wait for.
         return reading.stream(
-            self._services, self._session_id, self._owner_id, after=after, known=accepted.told, follow=not is_over
+            self._services,
+            self._session_id,
+            self._owner_id,
+            after=self.after,
+            known=accepted.told,
+            follow=not is_over,
         )
 
     async def turn(self) -> Turn:
@@ -252,16 +259,18 @@ async def settled(
 ) -> Outcome | None:
     """Wait until nothing runs and nothing that will wake the session is open; the last turn's outcome."""
 
-    def look(connection: sa.Connection) -> bool:
-        row = reading.there(connection, session_id, owner_id)
-        return row.turn_id is None and not tasks.open_count(connection, session_id, waking_only=True)
-
+    look = partial(is_settled, session_id=session_id, owner_id=owner_id)
     changing = services.signals.subscribe(log_topic(session_id))
     with suppress(TimeoutError):
         async with asyncio.timeout(wait):
             while not await services.database.read(look):
                 await changing.wait()
     return await last_outcome(services, session_id, owner_id, wait=0)
+
+
+def is_settled(connection: sa.Connection, session_id: SessionId, owner_id: OwnerId) -> bool:
+    row = reading.there(connection, session_id, owner_id)
+    return row.turn_id is None and not tasks.open_count(connection, session_id, waking_only=True)
 
 
 async def last_outcome(

@@ -36,7 +36,8 @@ _SENT = "sent"
 class Accepted:
     """An input is kept. `place` counts from 1 among the messages that wait; None when a turn starts with it.
 
-    `told` is what its commit wrote to the session's log, after the position `after`: whole when that is made.
+    `told` is what its commit wrote to the session's log, after the position `after`: whole when that is made. Of a
+    repeat, `after` is where the turn begins that delivered it.
     """
 
     input: Input
@@ -67,7 +68,7 @@ def accept(
         known = inputs.by_key(unit.connection, session_id, idempotency_key)
         if known is not None:
             _check_repeat(known, text, body or {})
-            return Accepted(known, known.turn_id, None, after, is_repeat=True)
+            return Accepted(known, known.turn_id, None, _told_after(unit, known, after), is_repeat=True)
     check_text(text, unit.limits.max_text)
     active: TurnId | None = session.turn_id
     if active is not None:
@@ -98,6 +99,12 @@ def accept(
         _interrupt(unit, active)
     unit.signal(turn_topic(active))
     return Accepted(accepted, None, _place(unit, session_id), after, told)
+
+
+def _told_after(unit: Unit, known: Input, last: int) -> int:
+    """Where a log begins that tells what became of an input: its turn's begin, or now if it still waits."""
+    turn = None if known.turn_id is None else turns.get(unit.connection, known.turn_id)
+    return last if turn is None else turn.first_event - 1
 
 
 def notify(

@@ -1,7 +1,5 @@
 """A person says what became of a call or a task whose effect nobody knows. The model is told who said what."""
 
-from enum import StrEnum
-
 import sqlalchemy as sa
 from pydantic_core import to_json
 
@@ -19,21 +17,23 @@ from outlast.store.unit import Unit
 from outlast.transitions import inbox, many_tasks, task_moves, turn_start
 from outlast.transitions.many_tasks import Wanted
 from outlast.values import row_json
-
-
-class Verdict(StrEnum):
-    WORKED = "worked"
-    FAILED = "failed"
-    TRY_AGAIN = "try_again"
-
+from outlast.wire.turn import Verdict
 
 _SAYS = {
     Verdict.WORKED: "it took effect",
     Verdict.FAILED: "it did not take effect",
     Verdict.TRY_AGAIN: "it should be tried again",
 }
+_NAMES = ", ".join(each.value for each in Verdict)
 UNKNOWN = ("interrupted", "abandoned", "crash_loop")
 """Kinds of errors after which nobody knows what a task has done."""
+
+
+def parse(given: str) -> Verdict:
+    try:
+        return Verdict(given)
+    except ValueError as exc:
+        raise InvalidInput(f"{given!r} is not a verdict: use one of {_NAMES}.") from exc
 
 
 def of_call(
@@ -48,8 +48,6 @@ def of_call(
 ) -> Input:
     """Once per call; the word goes to the model like any other input and starts a turn if the session is idle."""
     session = unit.lock(session_id, owner_id=owner_id)
-    if verdict not in _SAYS:
-        raise InvalidInput(f"{verdict!r} is not a verdict: use worked, failed or try_again.")
     tool = _interrupted_tool(unit, session_id, call_id)
     key = f"settle:{call_id}"
     if inputs.by_key(unit.connection, session_id, key) is not None:

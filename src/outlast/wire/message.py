@@ -2,14 +2,27 @@
 
 import base64
 import binascii
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from pydantic import ConfigDict, Field, JsonValue
 
 from outlast.errors import InvalidInput
 from outlast.wire.attachment import Attachment, Context
 from outlast.wire.forms import INPUT_ID, TURN_ID, Answer, Body
+
+WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
+
+
+class SendOptions(TypedDict, total=False):
+    """What may go with a message. To a session at work it steers, unless `when_busy` says otherwise."""
+
+    when_busy: WhenBusy
+    context: Context | None
+    files: Sequence[Attachment]
+    model: str | None
+    idempotency_key: str | None
 
 
 class ContextBody(Body):
@@ -42,7 +55,7 @@ class MessageBody(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Find me a flight to Oslo on Friday."}]})
 
     text: str = Field(min_length=1)
-    when_busy: Literal["steer", "queue", "interrupt", "reject"] = Field(
+    when_busy: WhenBusy = Field(
         default="steer",
         description="If a turn runs: at its next step, in a turn of its own, stop it first, or refuse.",
     )
@@ -56,11 +69,14 @@ class MessageBody(Body):
 
 
 class AcceptedAnswer(Answer):
-    """The message is kept, whatever happens. `position`: its place among those that wait, null if none do."""
+    """The message is kept, whatever happens. `position`: its place among those that wait, null if none do.
+
+    `after`: the events after this number tell what becomes of it.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"input_id": INPUT_ID, "turn_id": TURN_ID, "position": None, "is_repeat": False}]
+            "examples": [{"input_id": INPUT_ID, "turn_id": TURN_ID, "position": None, "is_repeat": False, "after": 1}]
         }
     )
 
@@ -68,11 +84,18 @@ class AcceptedAnswer(Answer):
     turn_id: str | None
     position: int | None
     is_repeat: bool
+    after: int = 0
 
     @classmethod
     def of(cls, thing: Any) -> "AcceptedAnswer":
         """Of what `Session.send` gave."""
-        return cls(input_id=thing.input.id, turn_id=thing.turn_id, position=thing.place, is_repeat=thing.is_repeat)
+        return cls(
+            input_id=thing.input.id,
+            turn_id=thing.turn_id,
+            position=thing.place,
+            is_repeat=thing.is_repeat,
+            after=thing.after,
+        )
 
 
 class StoredMessage(Answer):

@@ -1,12 +1,32 @@
 """A session on the wire."""
 
-from datetime import datetime
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue
 
+from outlast.tool_hints import UNSET, Unset
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.forms import SESSION_ID, Answer, Body
+
+
+def seconds_of(budget: Any) -> Any:
+    """A budget as the library has it, for the wire."""
+    if budget is UNSET:
+        return "default"
+    return budget.total_seconds() if isinstance(budget, timedelta) else budget
+
+
+Budget = Annotated[
+    Annotated[float, Field(ge=0, le=366 * 86_400)] | Literal["default"] | None, BeforeValidator(seconds_of)
+]
+"""Seconds; `default`: as the server says; null: none, calls are waited for."""
+
+
+def budget_of(given: float | str | None) -> timedelta | Unset | None:
+    if given == "default":
+        return UNSET
+    return None if given is None else timedelta(seconds=float(given))
 
 
 class SessionBody(Body):
@@ -23,6 +43,10 @@ class SessionBody(Body):
         min_length=1,
         max_length=500,
         description="Your own name for it: found again instead of made twice.",
+    )
+    budget_seconds: Budget = Field(
+        default="default",
+        description="How long its calls may take before they go on in the background; null: they are waited for.",
     )
     permissions: Permissions | None = None
     is_dry_run: bool = Field(default=False, description="Tools that change things only say what they would do.")
@@ -77,10 +101,12 @@ class SessionAnswer(Answer):
                     "no_worker_for": None,
                     "turn_id": None,
                     "interrupted_calls": [],
+                    "is_held": False,
                     "is_archived": False,
                     "is_unread": False,
                     "external_id": None,
                     "metadata": {"team": "travel"},
+                    "budget_seconds": "default",
                     "permissions": {"allow": None, "deny": ["pay(amount>100)"], "always": []},
                     "is_dry_run": False,
                     "binding": None,
@@ -108,10 +134,16 @@ class SessionAnswer(Answer):
         default_factory=list[InterruptedCall],
         description="Calls whose effect nobody knows, until somebody settles them.",
     )
+    is_held: bool = Field(default=False, description="Nothing starts a turn until somebody sends or resumes.")
     is_archived: bool
     is_unread: bool
     external_id: str | None
     metadata: dict[str, JsonValue]
+    budget_seconds: Budget = Field(
+        default="default",
+        validation_alias=AliasChoices("budget_seconds", "budget"),
+        description="How long its calls may take before they go on in the background; null: they are waited for.",
+    )
     permissions: PermissionsAnswer = Field(default_factory=PermissionsAnswer)
     is_dry_run: bool = False
     binding: Binding | None = None

@@ -6,11 +6,14 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from outlast.wire.forms import Answer, Body
-from outlast.wire.turn import UsageAnswer
+from outlast.wire.turn import UsageAnswer, Verdict
+
+TaskFilter = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled", "settled"]
+"""A state of tasks; `open`: all that have not ended; `settled`: of which a person said what became of them."""
 
 
 class Settled(Answer):
-    verdict: Literal["worked", "failed", "try_again"]
+    verdict: Verdict
     by: str
     at: datetime | None = Field(description="When it was said; null if that was before this was kept.")
     note: str = ""

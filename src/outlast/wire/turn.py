@@ -1,10 +1,22 @@
 """A turn on the wire: what it came to, and what is asked of it."""
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from outlast.wire.forms import Answer, Body
+
+Until = Literal["turn", "settled"]
+"""How long to wait: to the end of the turn, or until nothing that will wake the session is open either."""
+
+
+class Verdict(StrEnum):
+    """What became of a call or a task whose effect nobody knew."""
+
+    WORKED = "worked"
+    FAILED = "failed"
+    TRY_AGAIN = "try_again"
 
 
 class CallAnswer(Answer):
@@ -46,6 +58,12 @@ class StopBody(Body):
     cascade: bool = Field(default=False, description="Also cancel the session's background tasks.")
 
 
+class RegenerateBody(Body):
+    model: str | None = Field(
+        default=None, description="A model of the server's allow-list; that of the answer before if left out."
+    )
+
+
 class TurnAnswer(Answer):
     turn_id: str | None
     state: str
@@ -56,7 +74,7 @@ IDLE = TurnAnswer(turn_id=None, state="idle")
 
 
 class SettleBody(Body):
-    verdict: Literal["worked", "failed", "try_again"]
+    verdict: Verdict
     note: str = Field(default="", max_length=2_000)
     by: str | None = Field(
         default=None,

@@ -12,7 +12,7 @@ async def stop(session: Session) -> Outcome:
     outcome = await session.stop()
     assert outcome is not None
     assert outcome.state == "stopped"
-    assert await session.is_held()
+    assert (await session.refresh()).is_held
     check_history(await session.history())
     assert (await event_types(session)).count("turn.stopped") == 1
     return outcome
@@ -22,7 +22,7 @@ async def goes_on(session: Session) -> None:
     """A new message right after Stop works at once, and leaves a history that every provider takes."""
     outcome = await session.ask("Go on.")
     assert (outcome.state, outcome.text) == ("completed", "Going on.")
-    assert not await session.is_held()
+    assert not (await session.refresh()).is_held
     history = await session.history()
     check_history(history)
     await check_providers(history)

@@ -8,6 +8,7 @@ from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, EVENT_STREAM, FOUND, Accept, LastEventId, OwnSession, place_of
 from outlast.events.event import Event
+from outlast.events.of_types import OfTypes
 from outlast.wire.event import EventAnswer, EventPage
 
 router = APIRouter(tags=["events"], responses=COMMON, route_class=AdmittedRoute)
@@ -40,15 +41,5 @@ async def session_events(
     return EventPage(items=items, next=max([position, *(each.number or 0 for each in found)]))
 
 
-def filter_of(types: str | None) -> "Filter":
-    return Filter(frozenset(each.strip() for each in (types or "").split(",") if each.strip()))
-
-
-class Filter:
-    """Which events a reader wants; what is said to it alone always comes."""
-
-    def __init__(self, types: frozenset[str]) -> None:
-        self._types = types
-
-    def __call__(self, event: Event) -> bool:
-        return not self._types or event.type in self._types or event.is_control
+def filter_of(types: str | None) -> OfTypes:
+    return OfTypes(each.strip() for each in (types or "").split(",") if each.strip())

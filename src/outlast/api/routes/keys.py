@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Admin
-from outlast.api.wiring import COMMON, FOUND, Runtime
+from outlast.api.wiring import COMMON, FOUND, Cursor, Limit, Runtime
 from outlast.ids import KeyId
 from outlast.wire.forms import ListOf
 from outlast.wire.key import KeyAnswer, KeyBody, NewKeyAnswer
@@ -27,13 +27,18 @@ async def make_key(outlast: Runtime, _: Admin, body: KeyBody) -> NewKeyAnswer:
 
 @router.get("")
 async def list_keys(
-    outlast: Runtime, _: Admin, owner_id: Annotated[str | None, Query(max_length=200)] = None
+    outlast: Runtime,
+    _: Admin,
+    owner_id: Annotated[str | None, Query(max_length=200)] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
 ) -> ListOf[KeyAnswer]:
-    """All keys, or those of one owner; never their text."""
-    return ListOf(items=[KeyAnswer.of(each) for each in await outlast.keys.list(owner_id)])
+    """All keys, or those of one owner, newest first; never their text."""
+    page = await outlast.keys.page(owner_id, limit=limit, before=cursor)
+    return ListOf(items=[KeyAnswer.of(each) for each in page.items], next=page.next)
 
 
-@router.delete("/{key_id}", status_code=204, responses=FOUND)
-async def revoke_key(outlast: Runtime, _: Admin, key_id: str) -> None:
+@router.delete("/{key_id}", responses=FOUND)
+async def revoke_key(outlast: Runtime, _: Admin, key_id: str) -> KeyAnswer:
     """From now on it opens nothing, nor do the links and cookies that were made with it; open streams end."""
-    await outlast.keys.revoke(KeyId(key_id))
+    return KeyAnswer.of(await outlast.keys.revoke(KeyId(key_id)))

@@ -9,7 +9,7 @@ from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Cursor, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.errors import InvalidInput
 from outlast.wire.forms import ListOf
-from outlast.wire.session import ForkBody, SessionAnswer, SessionBody, SessionChange
+from outlast.wire.session import ForkBody, SessionAnswer, SessionBody, SessionChange, budget_of
 
 _OBJECT = TypeAdapter(dict[str, JsonValue])
 
@@ -26,6 +26,7 @@ async def create_session(
         model=body.model,
         title=body.title,
         metadata=body.metadata,
+        budget=budget_of(body.budget_seconds),
         external_id=body.external_id,
         permissions=body.permissions,
         is_dry_run=body.is_dry_run,

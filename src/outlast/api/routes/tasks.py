@@ -1,7 +1,7 @@
 """Background tasks: listed, waited for, cancelled, settled, and their output."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -24,20 +24,18 @@ from outlast.api.wiring import (
     while_there,
 )
 from outlast.handles.tasks import Tasks
-from outlast.store.database import retry_while_unavailable
 from outlast.wire.forms import ListOf
-from outlast.wire.task import ApproveBody, CancelBody, PieceAnswer, RefuseBody, ReplyBody, TaskAnswer
+from outlast.wire.task import ApproveBody, CancelBody, PieceAnswer, RefuseBody, ReplyBody, TaskAnswer, TaskFilter
 from outlast.wire.turn import SettleBody
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
-State = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled", "settled"]
 
 
 @router.get("")
 async def list_tasks(
     tasks: OwnTasks,
     state: Annotated[
-        State | None,
+        TaskFilter | None,
         Query(description="`open`: not ended yet. `settled`: in place of the state that a settled task ended in."),
     ] = None,
     kind: Annotated[str | None, Query(max_length=100)] = None,
@@ -48,8 +46,7 @@ async def list_tasks(
     """Your tasks, newest first."""
     page = await tasks.page(
         session_id=session,
-        is_open=True if state == "open" else None,
-        state=None if state == "open" else state,
+        state=state,
         kind=kind,
         before=cursor,
         limit=limit,
@@ -114,12 +111,9 @@ async def task_output(
 
 async def _output(tasks: Tasks, task_id: str, offset: int) -> AsyncIterator[bytes]:
     """Pieces whose `id` is where to go on; at the end the task itself, without an id."""
-    pieces = tasks.follow(task_id, offset=offset)
-    try:
+    async with tasks.follow(task_id, offset=offset) as pieces:
         async for piece in pieces:
             body = PieceAnswer.of(piece).model_dump_json().encode()
             yield b"id: %d\ndata: %b\n\n" % (piece.next_offset, body)
-    finally:
-        await pieces.aclose()
-    task = TaskAnswer.of(await retry_while_unavailable(lambda: tasks.get(task_id)))
-    yield b"event: end\ndata: %b\n\n" % task.model_dump_json().encode()
+        if pieces.ended is not None:
+            yield b"event: end\ndata: %b\n\n" % TaskAnswer.of(pieces.ended).model_dump_json().encode()

@@ -1,6 +1,6 @@
 """What a session's turn comes to, and how it is stopped, resumed, retried and made again."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
@@ -9,9 +9,8 @@ from outlast.api.auth import Caller
 from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSession, Wait, while_there
 from outlast.errors import NotFound
 from outlast.ids import TurnId
-from outlast.transitions.verdicts import Verdict
 from outlast.wire.message import InputAnswer
-from outlast.wire.turn import IDLE, OutcomeAnswer, SettleBody, StopBody, TurnAnswer
+from outlast.wire.turn import IDLE, OutcomeAnswer, RegenerateBody, SettleBody, StopBody, TurnAnswer, Until
 
 router = APIRouter(prefix="/sessions/{session_id}", tags=["turns"], responses=COMMON, route_class=AdmittedRoute)
 
@@ -21,9 +20,7 @@ async def get_result(
     request: Request,
     session: OwnSession,
     wait: Wait,
-    until: Annotated[
-        Literal["turn", "settled"], Query(description="The end of the turn, or until nothing will wake the session.")
-    ] = "turn",
+    until: Annotated[Until, Query(description="The end of the turn, or until nothing will wake the session.")] = "turn",
     turn_id: Annotated[str | None, Query(max_length=100, description="Another turn than the last one.")] = None,
 ) -> OutcomeAnswer:
     """What the last turn came to; at the time limit, what is there so far."""
@@ -61,13 +58,13 @@ async def retry(session: OwnSession) -> TurnAnswer:
 
 
 @router.post("/regenerate", status_code=202, responses=DECIDED)
-async def regenerate(session: OwnSession) -> TurnAnswer:
+async def regenerate(session: OwnSession, body: RegenerateBody | None = None) -> TurnAnswer:
     """Answer the last message once more; the model does not see the answer before."""
-    return TurnAnswer(turn_id=(await session.regenerate()).id, state="queued")
+    return TurnAnswer(turn_id=(await session.regenerate(model=None if body is None else body.model)).id, state="queued")
 
 
 @router.post("/calls/{call_id}/settle", responses=DECIDED)
 async def settle_call(session: OwnSession, call_id: str, body: SettleBody, caller: Caller) -> InputAnswer:
     """Say what became of a call that may or may not have taken effect; the model is told who said so."""
-    told = await session.settle_call(call_id, Verdict(body.verdict), by=body.said_by(caller.label), note=body.note)
+    told = await session.settle_call(call_id, body.verdict, by=body.said_by(caller.label), note=body.note)
     return InputAnswer.of(told)

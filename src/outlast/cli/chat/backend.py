@@ -65,7 +65,7 @@ class LocalBackend:
         return await self._sessions.create(agent=agent)
 
     async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[TaskAnswer]:
-        found = await self.outlast.tasks.list(session_id=session_id, is_open=is_open or None, limit=limit)
+        found = await self.outlast.tasks.list(session_id=session_id, state="open" if is_open else None, limit=limit)
         return [TaskAnswer.of(each) for each in found]
 
     async def cancel(self, task_id: str, *, wait: float) -> TaskAnswer:
@@ -86,7 +86,7 @@ class LocalBackend:
 
     async def unfinished(self, session_id: str, *, has_turn: bool) -> Sequence[str]:
         turn = ["The turn is not over: at the next start it goes on from its last step."] if has_turn else []
-        running = await self.outlast.tasks.list(session_id=session_id, is_open=True)
+        running = await self.outlast.tasks.list(session_id=session_id, state="open")
         return [*turn, *(f"↷ {each.title} ({each.id}) still runs. {_consequence(each)}" for each in running)]
 
 

@@ -79,7 +79,7 @@ def rekey(url: Url = None, token: Token = None, as_json: AsJson = False) -> None
     """Encrypt the connections of all owners with the server's first key, for admins. Safe to repeat."""
 
     async def work(client: Client) -> None:
-        done = await client.connections.rekey()
+        done = await client.rekey_connections()
         if as_json:
             print_json(done)
             return

@@ -2,6 +2,7 @@
 
 import base64
 import secrets
+from datetime import timedelta
 from typing import Annotated, Literal
 
 import typer
@@ -32,12 +33,13 @@ def make(
     """Make a key. It is shown now and never again: stdout has the key and nothing else."""
 
     async def work(client: Client) -> None:
-        made = await client.keys.make(owner, name, role=role, scope=scope, expires_in_days=days)
+        expires_in = None if days is None else timedelta(days=days)
+        made, text = await client.keys.make(owner, name, role=role, scope=scope, expires_in=expires_in)
         if as_json:
-            print_json(made)
+            print_json({**made.model_dump(), "key": text})
         else:
             say(f"Key {made.id} for {owner}; keep it, it is not shown again:")
-            print(made.key)
+            print(text)
 
     ask(url, token, work)
 

@@ -81,7 +81,7 @@ def send(
 async def _session(client: Client, session_id: str | None, agent: str | None, *, is_new: bool) -> Session:
     if session_id is not None:
         return await client.sessions.get(session_id)
-    latest = [] if is_new else await client.sessions.list(limit=1, agent=agent)
+    latest = () if is_new else await client.sessions.list(limit=1, agent=agent)
     return latest[0] if latest else await client.sessions.create(agent=agent)
 
 
@@ -121,7 +121,7 @@ def attach(
         nonlocal waiting
         found = await client.sessions.get(session)
         if found.turn_id is None:
-            going_on = [] if as_json else await client.tasks.list(session_id=found.id, state="open")
+            going_on = () if as_json else await client.tasks.list(session_id=found.id, state="open")
             return _show_last(await found.result(wait=0), going_on, as_json=as_json)
         from outlast.cli.turn_view import show_turn
 
@@ -171,7 +171,7 @@ def stop(
 
     async def work(client: Client) -> None:
         found = await client.sessions.get(session)
-        open_tasks = await client.tasks.list(session_id=found.id, state="open") if cascade else []
+        open_tasks = await client.tasks.list(session_id=found.id, state="open") if cascade else ()
         outcome = await found.stop(cascade=cascade)
         if as_json:
             print_json(outcome)

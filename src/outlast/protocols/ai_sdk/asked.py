@@ -13,9 +13,9 @@ from urllib.parse import unquote_to_bytes
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from outlast.errors import InvalidInput
-from outlast.handles.sending import WhenBusy
 from outlast.values.check import check_characters
 from outlast.wire.attachment import Attachment
+from outlast.wire.message import WhenBusy
 
 MAX_ID = 200
 

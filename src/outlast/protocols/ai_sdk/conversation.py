@@ -129,7 +129,7 @@ async def _delivering(session: Session, input_id: InputId) -> TurnId | None:
             found = await session.input(input_id)
             if found.turn_id is not None:
                 return found.turn_id
-            if found.state is InputState.REMOVED or await session.is_held():
+            if found.state is InputState.REMOVED or (await session.refresh()).is_held:
                 return None
             if not await _comes(stream, _DECIDING):
                 return None
