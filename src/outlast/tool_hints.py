@@ -1,6 +1,6 @@
 """What a tool says about itself. The defaults are the careful ones: it changes things, and not twice the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -34,7 +34,8 @@ Requires = str | Mapping[str, str] | Sequence[str | Mapping[str, str]]
 class Hints:
     """`read_only` or `idempotent` work may run again after a crash; anything else is never run twice.
 
-    `budget` UNSET means the default; None means that the turn waits however long it takes.
+    `budget` UNSET means the default; None means that the turn waits however long it takes. `approve`: a person decides
+    whether a call is run, always or if this says so of its arguments.
     """
 
     read_only: bool = False
@@ -44,6 +45,7 @@ class Hints:
     progress_deadline: timedelta | None = None
     group: str | None = None
     requires: tuple[Requirement, ...] = ()
+    approve: "bool | Callable[[Any], Any]" = False
 
     @property
     def may_run_again(self) -> bool:
@@ -62,6 +64,7 @@ def hints(
     progress_deadline: Seconds | None = None,
     group: str | None = None,
     requires: Requires = (),
+    approve: bool | Callable[[Any], Any] = False,
 ) -> dict[str, Any]:
     """Metadata for a pydantic-ai tool: `@agent.tool_plain(metadata=outlast.hints(budget=5, idempotent=True))`.
 
@@ -69,6 +72,8 @@ def hints(
     told to stop, parked or not. `progress_deadline`: how long a parked call may go without progress. `group`:
     parked calls of one group wake the session once, when all of them have ended. `requires`: a tool that must have been
     called in the session before, or a connection that must be there: `"read_guide"`, `{"connection": "github"}`.
+    `approve`: a person is
+    asked before a call is run, always, or if the function (async, too) says so of its arguments.
     """
     given = Hints(
         read_only=read_only,
@@ -78,6 +83,7 @@ def hints(
         progress_deadline=_duration(progress_deadline),
         group=group,
         requires=_requirements(requires),
+        approve=approve,
     )
     return {KEY: given}
 

@@ -1,4 +1,4 @@
-"""Calls that ask for an approval or a result from outside: neither can be given yet, and that is said (A1, B4)."""
+"""Calls whose result comes from outside: it cannot be given yet, and that is said (A1, B4)."""
 
 from typing import Any
 
@@ -21,17 +21,11 @@ def act(x: int) -> str:
     return "done"
 
 
-def asks_itself(x: int) -> str:
-    raise ApprovalRequired
-
-
 def hands_out(x: int) -> str:
     raise CallDeferred
 
 
 KINDS: dict[str, tuple[dict[str, Any], str]] = {
-    "approval": ({"tools": [Tool(act, requires_approval=True)]}, "It was not run."),
-    "approval in the tool": ({"tools": [Tool(asks_itself, name="act")]}, "It was not run."),
     "outside": (
         {"toolsets": [ExternalToolset([ToolDefinition(name="act", parameters_json_schema=SCHEMA)])]},
         "It was not run.",
@@ -41,7 +35,7 @@ KINDS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-async def test_a_call_that_nobody_can_approve_is_told_as_it_is(runtime: Runtime, name: str) -> None:
+async def test_a_call_that_nobody_can_answer_is_told_as_it_is(runtime: Runtime, name: str) -> None:
     """A1, B4: it never ran, another try would end alike, and the session goes on."""
     given, words = KINDS[name]
     RAN.clear()
@@ -80,7 +74,7 @@ async def test_an_agent_that_gives_such_calls_as_output_completes(runtime: Runti
 @pytest.mark.parametrize(
     ("asks", "words"), [(ApprovalRequired, "It was not run."), (CallDeferred, "It may take effect.")]
 )
-async def test_a_parked_call_that_nobody_can_approve_is_told_as_it_is(
+async def test_a_parked_call_that_nobody_can_answer_is_told_as_it_is(
     runtime: Runtime, asks: type[Exception], words: str
 ) -> None:
     """A1, B4: its task says what it asks for, and not that something broke."""

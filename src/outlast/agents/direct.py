@@ -18,6 +18,7 @@ from pydantic_ai.tool_manager import ToolManager
 from pydantic_ai.toolsets import FunctionToolset
 
 from outlast.calls.call import RunningCall
+from outlast.tool_hints import hints_of
 
 _WITHOUT_EFFECT = frozenset(
     {
@@ -57,6 +58,11 @@ class DirectTools:
             self._managers[name] = self._manager(name)
         manager = self._managers[name]
         return None if manager is None else partial(_call, manager, running)
+
+    def is_ungated(self, name: str) -> bool:
+        """Whether nobody need be asked before it runs, whatever its arguments are."""
+        found = (toolset.tools.get(name) for toolset in self._toolsets)
+        return all(each is None or hints_of(each.metadata).approve is False for each in found)
 
     def _manager(self, name: str) -> ToolManager[Any] | None:
         """One for all calls of a tool: what it holds of a run, no tool can see that takes no context."""

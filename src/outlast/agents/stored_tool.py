@@ -47,10 +47,17 @@ def shown_hints(tool: ToolDefinition) -> dict[str, Any]:
     """What the tool says about itself, durations in seconds; what it leaves open is left out."""
     said = asdict(hints_of(tool.metadata))
     return {
-        name: value.total_seconds() if isinstance(value, timedelta) else value
+        name: _shown(value)
         for name, value in said.items()
         if value is not UNSET and (value is not None or name == "budget")
     }
+
+
+def _shown(value: Any) -> Any:
+    """A function that says it of a call says it of some: whoever has not got it takes the careful side."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return True if callable(value) else value
 
 
 def version_of(tools: Sequence[ToolDefinition], models: Sequence[str]) -> str:

@@ -66,6 +66,8 @@ class RunningCall:
     """What its tool has added to that, and nobody has counted yet."""
     told: list[TaskId] = field(default_factory=list[TaskId])
     """Tasks whose outcome this call's result hands to the model."""
+    is_waiting: bool = False
+    """Its task waits for somebody, without this worker: that its code ends here is no end of the task."""
     is_lost: bool = False
     """It was given to another worker, whatever code around it made of that."""
 

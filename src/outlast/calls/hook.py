@@ -190,7 +190,7 @@ class CallHook(RunTasks):
             answer = await decided(self._make_wait(request, verdict))
             if isinstance(answer, Parked):
                 return answer.handle
-            verdict = Answer(failure=outcomes.CANNOT_WAIT)
+            verdict = Answer(failure=answer.reason or outcomes.CANNOT_WAIT)
         record = self.records.begin(request.call_id)
         if verdict.failure is not None:
             record.move(CallState.FAILED, verdict.failure)

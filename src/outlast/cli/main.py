@@ -19,6 +19,7 @@ from outlast.cli.terminal.stream import guard
 from outlast.cli.verbs import connections, database, keys, sessions
 from outlast.cli.verbs.about import open_, pause, resume, usage
 from outlast.cli.verbs.doctor import doctor
+from outlast.cli.verbs.requests import approvals, approve, refuse, reply
 from outlast.cli.verbs.talk import attach, send, stop
 from outlast.cli.verbs.tasks import cancel, logs, ps, settle, wait
 
@@ -52,7 +53,24 @@ def outlast(
 for verb in (serve, worker, chat, demo):
     app.command(rich_help_panel=HERE)(verb)
 app.add_typer(database.app, name="db", rich_help_panel=HERE)
-for verb in (send, attach, stop, ps, logs, wait, cancel, settle, usage, doctor, pause, resume):
+for verb in (
+    send,
+    attach,
+    stop,
+    ps,
+    logs,
+    wait,
+    cancel,
+    settle,
+    approvals,
+    approve,
+    refuse,
+    reply,
+    usage,
+    doctor,
+    pause,
+    resume,
+):
     app.command(rich_help_panel=SERVER)(verb)
 app.command("open", rich_help_panel=SERVER)(open_)
 app.add_typer(sessions.app, name="sessions", rich_help_panel=SERVER)

@@ -247,6 +247,8 @@ class ParkedCalls:
         while (busy := owned.call.busy_threads()) and not self._closing.done():
             await asyncio.wait({asyncio.wrap_future(busy[0]), self._closing}, return_when=asyncio.FIRST_COMPLETED)
         try:
+            if owned.call.is_waiting:
+                return
             if not busy and not (owned.is_left and really(owned.call, owned.inner).cancelled()):
                 with Contained():
                     await self._record(owned)

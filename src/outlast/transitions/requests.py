@@ -4,6 +4,7 @@ A question is asked by a tool that runs and goes on in place; an approval is dec
 answer questions only: an approval or a connection is for people.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -29,6 +30,7 @@ MOST_QUESTIONS = 20
 """Of one call: their answers are kept with it."""
 
 ByKind = Literal["person", "model"]
+Kind = Literal["approval", "question", "connection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,45 @@ def _question(unit: Unit, task: Task, question: Question) -> dict[str, Any]:
     return request if left is None else {**request, "left_seconds": left}
 
 
+def request_of(
+    unit: Unit,
+    kind: Kind,
+    prompt: str,
+    details: Mapping[str, Any],
+    *,
+    waits: timedelta | None,
+    runs: timedelta | None,
+) -> dict[str, Any]:
+    """What a call asks for before it runs. `waits`: how long at most; `runs`: how long it may take from then on."""
+    request = {
+        **details,
+        "id": ids.request_id(),
+        "kind": kind,
+        "prompt": prompt,
+        "asked_at": unit.now.isoformat(),
+        "deadline_at": (unit.now + (waits or unit.limits.request_deadline)).isoformat(),
+    }
+    return request if runs is None else {**request, "left_seconds": runs.total_seconds()}
+
+
+def deadline_of(request: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(request["deadline_at"])
+
+
+def wait(unit: Unit, task_id: TaskId, request: Mapping[str, Any], *, attempt: int) -> bool:
+    """A claimed call that has not begun waits for somebody, without a worker. False: it is no longer this attempt's."""
+    task = task_moves.locked(unit, task_id)
+    if task is None or not task.is_run_by(attempt):
+        return False
+    values = {"request": tasks.encode(dict(request)), "worker_id": None, **_deadline(dict(request))}
+    task_moves.move(unit, task, TaskState.AWAITING_INPUT, **values)
+    asking = task_moves.again(unit, task_id)
+    task_moves.tell(unit, EventType.TASK_CHANGED, asking)
+    open_request.tell_opened(unit, asking)
+    inbox.notify(unit, task.session_id, InputKind.REQUEST, notice(asking), task_id=task_id)
+    return True
+
+
 def _deadline(request: dict[str, Any] | None) -> dict[str, Any]:
     """While it waits, the request's own; the call's goes on counting when it runs."""
     deadline = None if request is None else request.get("deadline_at")
@@ -120,6 +161,8 @@ def _deadline(request: dict[str, Any] | None) -> dict[str, Any]:
 def notice(task: Task) -> str:
     """What the model of the session is told of a question."""
     assert task.request is not None
+    if task.request["kind"] != "question":
+        return f"Background task {task.id} ({task.title}) waits for a person: {task.request['prompt']} Tell the user."
     fits = "" if "schema" not in task.request else " with a value that fits the schema that it shows"
     return (
         f"Background task {task.id} ({task.title}) waits for an answer. It asks: {task.request['prompt']}\n"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic_ai.messages import ModelMessage
 
+from outlast.calls.gates.approval import ApprovalGate
 from outlast.calls.gates.breaker import Breaker
 from outlast.calls.gates.dry_run import DryRunGate
 from outlast.calls.gates.earlier_calls import EarlierCalls
@@ -36,6 +37,7 @@ GATES: Sequence[Callable[[GateContext], Gate]] = (
     lambda context: PermissionGate(context.constraints),
     lambda context: PrerequisiteGate(context.earlier, context.constraints),
     lambda context: DryRunGate(context.constraints),
+    lambda context: ApprovalGate(),
 )
 
 

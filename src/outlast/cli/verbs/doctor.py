@@ -9,7 +9,7 @@ from outlast.cli.asking import ask
 from outlast.cli.exits import Exit
 from outlast.cli.target import AsJson, Token, Url
 from outlast.cli.terminal.tables import print_json, print_table
-from outlast.cli.terminal.words import NOBODY_KNOWS, settle_command, settle_task, unknown
+from outlast.cli.terminal.words import NOBODY_KNOWS, settle_command, settle_task, shortened, unknown
 from outlast.client import Client
 from outlast.errors import Forbidden, NoWorkers, StoreUnavailable
 from outlast.wire.message import InputAnswer
@@ -58,6 +58,8 @@ async def _findings(client: Client) -> AsyncIterator[Finding]:
         paused = await client.paused()
         if paused.is_paused:
             yield Finding("server", f"paused by {paused.by}: nothing new is started", "outlast resume")
+    for task in (await client.tasks.requests(limit=_MOST)).items:
+        yield _needed(task)
     report = await client.usage()
     is_at_limit = report.percent is not None and report.percent >= 100
     if is_at_limit:
@@ -92,6 +94,18 @@ def waiting_in(inbox: Sequence[InputAnswer]) -> str:
     messages = sum(each.kind == "message" for each in inbox)
     counts = (("message", messages), ("result", len(inbox) - messages))
     return ", ".join(f"1 {what} waits" if many == 1 else f"{many} {what}s wait" for what, many in counts if many)
+
+
+def _needed(task: TaskAnswer) -> Finding:
+    """Somebody has to answer before it goes on."""
+    request = task.request
+    assert request is not None
+    advice = {
+        "approval": f"outlast approve {task.id}, or outlast refuse {task.id}",
+        "question": f"outlast reply {task.id} ANSWER",
+        "connection": f"outlast connections set {request.provider}",
+    }
+    return Finding(task.id, f"{task.title} waits for you: {shortened(request.prompt, 100)}", advice[request.kind])
 
 
 def _of_task(task: TaskAnswer, now: datetime) -> Finding | None:

@@ -1,22 +1,30 @@
 """A call as a task: its tool is run, for the first time or after its worker died, without a turn or a model."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from pydantic_ai import Agent, RunContext, ToolDefinition
 from pydantic_ai.capabilities import CapabilityOrdering
-from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.tools import DeferredToolResults
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from outlast.agents.direct import cannot_be_run
 from outlast.agents.host import TurnContext
 from outlast.agents.lease import DepsLease
+from outlast.agents.messages import history
 from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
+from outlast.calls.deferrable import as_functions, asking
+from outlast.calls.gates.earlier_calls import EarlierCalls
+from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
+from outlast.calls.gates.live_constraints import LiveConstraints
+from outlast.calls.gates.standing import GateContext, gates_for
 from outlast.calls.hook import start as begin
 from outlast.calls.run_tasks import RunTasks
 from outlast.calls.shared_usage import SharedUsage
@@ -28,7 +36,97 @@ from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import outputs, tasks
 from outlast.store.repositories.tasks import Task, WakePolicy
+from outlast.store.unit import Unit
+from outlast.tool_hints import hints_of
+from outlast.transitions import requests
 from outlast.transitions.many_tasks import Claimed
+
+
+@dataclass
+class _Functions(ConfirmedToolset):
+    """The agent's tools, none of them kept back by pydantic-ai: their calls pass the gates."""
+
+    kept_back: dict[str, ToolDefinition]
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        return as_functions(await self.wrapped.get_tools(ctx), self.kept_back)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """The gates of a call that is run without a turn. An approval that was given is not asked for again."""
+
+    parts: WorkerParts
+    task: Task
+
+    @property
+    def approvals(self) -> DeferredToolResults | None:
+        """What tells the tool itself that it was approved."""
+        return DeferredToolResults(approvals={self.task.output_id: True}) if "approved" in self.task.spec else None
+
+    async def run(
+        self, running: RunningCall, ctx: RunContext[Any], given: ToolDefinition, handler: Any, args: Any
+    ) -> Any:
+        task = self.task
+        request = CallRequest(
+            task.session_id,
+            task.owner_id,
+            task.turn_id,
+            task.agent,
+            running.call_id,
+            given,
+            hints_of(given.metadata),
+            raw_args=running.args,
+            args=args,
+            is_approved="approved" in task.spec,
+            needs_approval=given.kind == "unapproved",
+            is_external=given.kind == "external",
+        )
+        gates = gates_for(self._context())
+        verdict = await gates.admit(request)
+        if not isinstance(verdict, Run):
+            return await self._kept(running, request, verdict)
+        try:
+            return await handler(args if verdict.args is None else verdict.args)
+        except (ApprovalRequired, CallDeferred) as asked:
+            verdict = await gates.admit(asking(request, asked))
+            if isinstance(verdict, Run):
+                raise
+            return await self._kept(running, request, verdict)
+
+    def _context(self) -> GateContext:
+        task, database, files = self.task, self.parts.database, self.parts.files
+
+        async def committed() -> Sequence[ModelMessage]:
+            entries = await retry_while_unavailable(lambda: history.load(database, files, task.session_id))
+            return [each.message for each in entries]
+
+        return GateContext(
+            task.session_id,
+            task.owner_id,
+            task.turn_id,
+            task.agent,
+            database,
+            LiveConstraints(database, task.session_id, lambda: True),
+            EarlierCalls(database, task.session_id, committed),
+        )
+
+    async def _kept(self, running: RunningCall, request: CallRequest, verdict: Answer | Wait) -> Any:
+        if isinstance(verdict, Answer):
+            if verdict.failure is not None:
+                raise ToolFailed(verdict.failure)
+            return verdict.value
+        runs, task = request.hints.deadline or self.parts.calls.deadline, self.task
+
+        def wait(unit: Unit) -> bool:
+            asked = requests.request_of(
+                unit, verdict.kind, verdict.prompt, verdict.details, waits=verdict.deadline, runs=runs
+            )
+            return requests.wait(unit, task.id, asked, attempt=task.attempt)
+
+        await retry_while_unavailable(lambda: self.parts.database.transaction(wait, name="wait"))
+        running.is_waiting = True
+        return "(waits)"
 
 
 @dataclass
@@ -36,19 +134,22 @@ class _Capture(RunTasks):
     """Starts the one call and lets the run go: the call goes on without it."""
 
     running: RunningCall
+    passing: "_Passing"
     inner: asyncio.Task[Any] | None = None
+    kept_back: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return ConfirmedToolset(toolset)
+        return _Functions(toolset, self.kept_back)
 
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
         self.running.shared_usage = ctx.usage
-        self.inner = begin(self.running, handler, args)
+        given = self.kept_back.get(call.tool_name, tool_def)
+        self.inner = begin(self.running, partial(self.passing.run, self.running, ctx, given, handler), args)
         try:
             await asyncio.wait({self.inner})
         except asyncio.CancelledError:
@@ -65,9 +166,9 @@ async def start(parts: WorkerParts, claimed: Claimed, latch: SignalLatch) -> asy
     await host.enter()
     lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id, task.agent))
     running = await _running(calls, task)
-    call = host.direct.caller(running)
+    call = host.direct.caller(running) if host.direct.is_ungated(task.tool or "") else None
     if call is None:
-        run = _run(host.agent, parts.threads, running, lease)
+        run = _run(host.agent, parts.threads, _Capture(running, _Passing(parts, task)), lease)
         inner = asyncio.create_task(run, name=f"run {running.tool} {task.id}")
     else:
         inner = begin(running, partial(_call, call, parts.threads, lease), None)
@@ -133,16 +234,20 @@ async def _call(call: Callable[[], Awaitable[Any]], threads: CallThreads, lease:
         return await call()
 
 
-async def _run(agent: Agent[Any, Any], threads: CallThreads, running: RunningCall, lease: DepsLease) -> Any:
+async def _run(agent: Agent[Any, Any], threads: CallThreads, capture: _Capture, lease: DepsLease) -> Any:
     """One tool without a model: a history that ends in its call, and only the step that executes calls."""
-    capture = _Capture(running)
+    running = capture.running
     call = ToolCallPart(tool_name=running.tool, args=running.args, tool_call_id=running.call_id)
-    history = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
+    said = [ModelRequest(parts=[UserPromptPart(content="(run again)")]), ModelResponse(parts=[call])]
     value = await lease.open()
     try:
         with Contained(), Agent.using_thread_executor(threads):
             async with agent.iter(
-                message_history=history, deps=value, usage=SharedUsage(), capabilities=[capture]
+                message_history=said,
+                deps=value,
+                usage=SharedUsage(),
+                capabilities=[capture],
+                deferred_tool_results=capture.passing.approvals,
             ) as run:
                 async for node in run:
                     if Agent.is_call_tools_node(node):

@@ -20,7 +20,7 @@ from outlast.calls.parking import NotParked, Parked, awaiting_handle, handle_of
 from outlast.calls.shared_usage import take_used
 from outlast.clock import monotonic
 from outlast.events.types import EventType
-from outlast.ids import TaskId
+from outlast.ids import SessionId, TaskId
 from outlast.runs.call_parts import CallParts, bind_channel
 from outlast.runs.parked import Owned
 from outlast.runs.turns.turn_log import TurnLog
@@ -29,7 +29,7 @@ from outlast.store.repositories.spending import Spent
 from outlast.store.repositories.tasks import NewTask
 from outlast.store.unit import Unit
 from outlast.tool_hints import Hints
-from outlast.transitions import task_moves
+from outlast.transitions import requests, task_moves
 from outlast.transitions.parked import Reason, facts_of
 
 TOO_MANY = "too_many_open_tasks"
@@ -215,8 +215,9 @@ class TurnCalls:
         def make(unit: Unit) -> NotParked | None:
             refusal = self._refusal(unit)
             if refusal is not None:
-                return refusal
-            asked = {"id": ids.request_id(), "kind": wait.kind, "prompt": wait.prompt, "asked_at": unit.now.isoformat()}
+                return refusal if refusal.reason is None else NotParked(_full(unit, call.session_id))
+            runs = call.hints.deadline or self._parts.deadline
+            asked = requests.request_of(unit, wait.kind, wait.prompt, wait.details, waits=wait.deadline, runs=runs)
             new = NewTask(
                 task_id,
                 title=call.tool,
@@ -224,11 +225,11 @@ class TurnCalls:
                 call_id=call.call_id,
                 agent=self._agent,
                 tool=call.tool,
-                spec={"args": call.raw_args},
+                spec={"args": call.raw_args, "args_schema": call.definition.parameters_json_schema},
                 group=call.hints.group,
                 may_run_again=call.hints.may_run_again,
-                deadline_at=None if wait.deadline is None else unit.now + wait.deadline,
-                request={**wait.details, **asked},
+                deadline_at=requests.deadline_of(asked),
+                request=asked,
             )
             task_moves.make(unit, call.session_id, new, worker_id=None)
             return None
@@ -255,6 +256,13 @@ class TurnCalls:
             deadline_in=deadline_in,
             progress_deadline=_seconds(hints.progress_deadline),
         )
+
+
+def _full(unit: Unit, session_id: SessionId) -> str:
+    """Why no further call can wait, with what is open."""
+    found = tasks.page(unit.connection, session_id=session_id, is_open=True)
+    listed = "; ".join(f"{each.id} ({each.title}, {each.state.value})" for each in found)
+    return f"Not run: it would have to wait for somebody, and {len(found)} tasks are open already: {listed}."
 
 
 def _seconds(duration: timedelta | None) -> float | None:

@@ -1,0 +1,38 @@
+"""Approval: a call whose tool asks for one waits until a person has decided."""
+
+import inspect
+from typing import Any
+
+import structlog
+
+from outlast.calls.gates.gate import RUN, CallRequest, Verdict, Wait
+from outlast.containment import Contained
+from outlast.values.redact import last_line
+
+log = structlog.get_logger("outlast.calls")
+
+
+class ApprovalGate:
+    """Asked last: a person is not bothered with a call that another gate would refuse."""
+
+    async def admit(self, call: CallRequest) -> Verdict:
+        if call.is_approved or call.is_external or not (call.needs_approval or await _asks(call)):
+            return RUN
+        details: dict[str, Any] = {"args": call.plain_args}
+        if call.metadata:
+            details["metadata"] = call.metadata
+        return Wait("approval", f"May the tool {call.tool!r} be run with these arguments?", details)
+
+
+async def _asks(call: CallRequest) -> bool:
+    """What its hint says. A function that fails cannot say that nobody need be asked."""
+    asks = call.hints.approve
+    if not callable(asks):
+        return asks
+    try:
+        with Contained():
+            answer = asks(call.plain_args)
+            return bool(await answer if inspect.isawaitable(answer) else answer)
+    except Exception as exc:
+        log.warning("whether a call needs an approval could not be told", tool=call.tool, error=last_line(exc))
+        return True
