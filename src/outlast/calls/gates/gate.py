@@ -56,8 +56,9 @@ class CallRequest:
         if len(fields) != 1:
             return plain  # pyright: ignore[reportUnknownVariableType]
         ((name, value),) = fields.items()
-        is_model = name not in shown and isinstance(value, dict) and cast(dict[str, Any], value).keys() <= shown.keys()
-        return value if is_model else fields
+        inner = cast(dict[str, Any], value) if isinstance(value, dict) else None
+        is_model = inner is not None and name not in shown and inner.keys() <= shown.keys()
+        return inner if is_model else fields
 
 
 @dataclass(frozen=True, slots=True)
