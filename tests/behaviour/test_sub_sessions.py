@@ -387,3 +387,14 @@ async def test_an_agent_that_nobody_has_is_refused_with_the_names(runtime: Runti
     async with runtime(model) as outlast:
         outcome = await (await outlast.sessions.create()).ask("parent: go")
         assert "There is no agent 'nobody'. There are: agent." in (outcome.text or "")
+
+
+async def test_sub_sessions_are_listed_with_their_parent_only(runtime: Runtime) -> None:
+    """C3: they would hide the conversations of people."""
+    async with runtime(parent_and_child({"prompt": "child: x"}, lambda _: "y")) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("parent: go")
+        assert [each.id for each in await outlast.sessions.list()] == [session.id]
+        (child,) = await outlast.sessions.list(parent=session.id)
+        assert child.parent_id == session.id
+        assert await outlast.owned_by("olga").list(parent=session.id) == []

@@ -47,6 +47,11 @@ class Session:
         return self.seen.title
 
     @property
+    def parent_id(self) -> str | None:
+        """The session that it works for, if it is a sub-session."""
+        return self.seen.parent_id
+
+    @property
     def preview(self) -> str | None:
         """The first words of its first message: they tell sessions apart that have no title."""
         return self.seen.preview

@@ -69,6 +69,7 @@ class Sessions:
         archived: bool | None = False,
         external_id: str | None = None,
         agent: str | None = None,
+        parent: str | None = None,
     ) -> Sequence[Session]:
         """The first page of `page`, or the one after a cursor."""
         found = await self.page(
@@ -79,6 +80,7 @@ class Sessions:
             archived=archived,
             external_id=external_id,
             agent=agent,
+            parent=parent,
         )
         return found.items
 
@@ -92,6 +94,7 @@ class Sessions:
         archived: bool | None = False,
         external_id: str | None = None,
         agent: str | None = None,
+        parent: str | None = None,
     ) -> Page[Session]:
         """The one that changed last first; `archived=None` takes both kinds. Give `next` as `before`."""
         answer = await self._connection.get(
@@ -103,6 +106,7 @@ class Sessions:
             archived="any" if archived is None else archived,
             external_id=external_id,
             agent=agent,
+            parent=parent,
         )
         found = ListOf[SessionAnswer].model_validate(answer)
         return Page([Session(self._connection, each) for each in found.items], found.next)

@@ -63,6 +63,11 @@ class Session:
         return self._services.shown.value(self._seen.title)
 
     @property
+    def parent_id(self) -> str | None:
+        """The session that it works for, if it is a sub-session."""
+        return self._seen.parent_id
+
+    @property
     def preview(self) -> str | None:
         """The first words of its first message: they tell sessions apart that have no title."""
         return self._services.shown.value(self._seen.preview)

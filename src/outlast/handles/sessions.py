@@ -105,6 +105,7 @@ class Sessions:
         archived: bool | None = False,
         external_id: str | None = None,
         agent: str | None = None,
+        parent: SessionId | str | None = None,
     ) -> Sequence[Session]:
         """The first page of `page`, or the one after a cursor."""
         found = await self.page(
@@ -115,6 +116,7 @@ class Sessions:
             archived=archived,
             external_id=external_id,
             agent=agent,
+            parent=parent,
         )
         return found.items
 
@@ -128,11 +130,13 @@ class Sessions:
         archived: bool | None = False,
         external_id: str | None = None,
         agent: str | None = None,
+        parent: SessionId | str | None = None,
     ) -> Page[Session]:
         """Latest change first; `before` is the `next` of the last page.
 
         `search` is a part of the title or of what a person wrote, in any case. `metadata` are values of top-level
-        keys, text, numbers, booleans or None. `archived` shows those that are, that are not, or (None) both.
+        keys, text, numbers, booleans or None. `archived` shows those that are, that are not, or (None) both. `parent`
+        shows the sub-sessions of a session; they are in no other list.
         """
         for value in (metadata or {}).values():
             if not isinstance(value, str | int | float | bool | None):
@@ -142,8 +146,8 @@ class Sessions:
         profile.check_metadata(metadata or {})
         if search is not None:
             profile.check_name(search, "search", most=profile.MAX_TITLE)
-        check_characters(f"{external_id or ''}{agent or ''}{before or ''}", "filter")
-        wanted = Wanted(search, metadata, archived, external_id, agent)
+        check_characters(f"{external_id or ''}{agent or ''}{parent or ''}{before or ''}", "filter")
+        wanted = Wanted(search, metadata, archived, external_id, agent, parent)
         most = paging.clamp(limit)
         found = await self._services.database.read(
             lambda connection: sessions.page(connection, self._owner_id, limit=most, before=before, wanted=wanted)

@@ -110,6 +110,7 @@ class SessionAnswer(Answer):
                     "permissions": {"allow": None, "deny": ["pay(amount>100)"], "always": []},
                     "is_dry_run": False,
                     "binding": None,
+                    "parent_id": None,
                     "last_event": 1,
                     "created_at": "2026-11-15T12:00:00Z",
                     "updated_at": "2026-11-15T12:00:00Z",
@@ -147,6 +148,7 @@ class SessionAnswer(Answer):
     permissions: PermissionsAnswer = Field(default_factory=PermissionsAnswer)
     is_dry_run: bool = False
     binding: Binding | None = None
+    parent_id: str | None = Field(default=None, description="The session that it works for, if it is a sub-session.")
     last_event: int
     created_at: datetime
     updated_at: datetime

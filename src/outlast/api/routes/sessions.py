@@ -48,6 +48,7 @@ async def list_sessions(
     archived: Annotated[bool | Literal["any"], Query(description="Only archived ones, none of them, or any.")] = False,
     external_id: Annotated[str | None, Query(max_length=500)] = None,
     agent: Annotated[str | None, Query(max_length=500)] = None,
+    parent: Annotated[str | None, Query(max_length=500, description="The sub-sessions of this session.")] = None,
 ) -> ListOf[SessionAnswer]:
     """Your sessions, the one that changed last first."""
     page = await sessions.page(
@@ -58,6 +59,7 @@ async def list_sessions(
         archived=None if archived == "any" else archived,
         external_id=external_id,
         agent=agent,
+        parent=parent,
     )
     return ListOf(items=[SessionAnswer.of(each) for each in page.items], next=page.next)
 

@@ -29,6 +29,7 @@ _SHOWN_TASKS = 10
 def list_(
     search: Annotated[str | None, typer.Option(metavar="TEXT", help="In titles and messages.")] = None,
     agent: Annotated[str | None, typer.Option(metavar="NAME", help="Of this agent only.")] = None,
+    parent: Annotated[str | None, typer.Option(metavar="SESSION", help="The sub-sessions of this one.")] = None,
     archived: Annotated[bool, typer.Option("--archived", help="Only archived ones.")] = False,
     all_: Annotated[bool, typer.Option("--all", "-a", help="Archived ones too.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=500, help="At most so many.")] = 50,
@@ -40,7 +41,7 @@ def list_(
 
     async def work(client: Client) -> None:
         is_archived = None if all_ else archived
-        found = await client.sessions.list(limit=limit, search=search, archived=is_archived, agent=agent)
+        found = await client.sessions.list(limit=limit, search=search, archived=is_archived, agent=agent, parent=parent)
         if as_json:
             print_json([each.seen for each in found])
         elif not found:
@@ -85,6 +86,7 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
             ("state", seen.state if why is None else f"{seen.state}: {why}"),
             ("turn", seen.turn_id),
             ("external id", seen.external_id),
+            ("works for", seen.parent_id),
         ]
         facts += [("metadata", to_json(seen.metadata).decode() if seen.metadata else None)]
         facts += [("created", f"{seen.created_at:%Y-%m-%d %H:%M:%S}"), ("changed", f"{ago(seen.updated_at)} ago")]

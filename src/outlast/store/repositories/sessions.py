@@ -49,6 +49,8 @@ class SessionRow:
     permissions: Mapping[str, Any] | None = None
     is_dry_run: bool = False
     binding: Mapping[str, Any] | None = None
+    parent_id: SessionId | None = None
+    """The session that it works for."""
     has_worker: bool = True
     """False: its turn waits, and no living worker has its agent."""
 
@@ -78,6 +80,7 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
         permissions=constraints.read_object(row["permissions"]),
         is_dry_run=row["is_dry_run"],
         binding=constraints.read_object(row["binding"]),
+        parent_id=row["parent_id"],
         has_worker=agents_there is None or row["turn_state"] != _QUEUED or row["agent"] in agents_there,
     )
 
@@ -220,6 +223,8 @@ class Wanted:
     is_archived: bool | None = False
     external_id: str | None = None
     agent: str | None = None
+    parent: str | None = None
+    """The sub-sessions of this one; without it, sessions that work for none."""
 
 
 def page(
@@ -241,6 +246,10 @@ def page(
         query = query.where(sessions.c.is_archived if wanted.is_archived else ~sessions.c.is_archived)
     if wanted.external_id is not None:
         query = query.where(sessions.c.external_id == wanted.external_id)
+    if wanted.external_id is None:
+        query = query.where(
+            sessions.c.parent_id.is_(None) if wanted.parent is None else sessions.c.parent_id == wanted.parent
+        )
     if wanted.agent is not None:
         query = query.where(sessions.c.agent == wanted.agent)
     if before is not None:
