@@ -51,6 +51,12 @@ class InboxFull(OutlastError):
     code = "inbox_full"
 
 
+class TooManyTasks(OutlastError):
+    """The session has as many open tasks as it may: `details["open"]` lists them."""
+
+    code = "too_many_tasks"
+
+
 class TooManyRequests(OutlastError):
     """The owner sends faster, or has more work waiting, than its limits allow."""
 

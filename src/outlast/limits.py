@@ -26,6 +26,11 @@ class Limits:
     """Sessions above one another."""
     max_claims: int = 3
     """How often a turn or a task is run whose workers die under it."""
+    call_deadline: timedelta = timedelta(hours=24)
+    """When a call is told to stop whose tool does not say it."""
+    max_spawned_per_session: int = 5
+    """Spawned tasks of a session that run at once; the others wait for a place."""
+    max_spawned_per_owner: int = 100
     daily_cost: int | None = None
     """Microdollars after which an owner starts no turn before the next midnight UTC."""
     request_deadline: timedelta = timedelta(days=7)

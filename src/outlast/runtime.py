@@ -42,6 +42,7 @@ from outlast.handles.connections import Connections, Rekeyed, rekey
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
 from outlast.handles.known_agents import KnownAgent, KnownAgents
+from outlast.handles.known_tools import KnownTools
 from outlast.handles.log_reader import LogPages
 from outlast.handles.services import Services
 from outlast.handles.sessions import Sessions
@@ -334,6 +335,7 @@ class Outlast(Generic[DepsT, OutputT]):
             deletions,
             LogPages(database),
             parts.secrets,
+            tools=KnownTools(database, self._hosts, runs_work=self.settings.run_work),
             check_overrides=self._overrides(),
         )
         if self._sealing is not None:
@@ -496,6 +498,9 @@ class Outlast(Generic[DepsT, OutputT]):
             max_children=settings.max_sub_sessions,
             max_depth=settings.max_depth,
             max_claims=settings.max_claims,
+            call_deadline=settings.call_deadline,
+            max_spawned_per_session=settings.max_spawned_per_session,
+            max_spawned_per_owner=settings.max_spawned_per_owner,
             daily_cost=settings.daily_cost_limit,
             request_deadline=settings.request_deadline,
         )

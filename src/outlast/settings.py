@@ -104,7 +104,17 @@ class Settings(BaseSettings):
         description="How long running calls keep a steering message waiting, then they park.",
     )
     max_open_tasks_per_session: int = Field(
-        default=32, ge=1, description="Open tasks of a session; past that, calls are waited for instead of parked."
+        default=32,
+        ge=1,
+        description="Open tasks of a session; past that nothing is spawned, and calls are waited for, not parked.",
+    )
+    max_spawned_per_session: int = Field(
+        default=5,
+        ge=1,
+        description="Spawned tasks of a session that run at once; the others wait for a place, in order.",
+    )
+    max_spawned_per_owner: int = Field(
+        default=100, ge=1, description="Spawned tasks of one owner that run at once, over all sessions."
     )
     max_sub_sessions: int = Field(
         default=16, ge=0, description="Sub-sessions that work for a session at the same time."

@@ -6,6 +6,8 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any, Final, Literal, cast
 
+from outlast.errors import InvalidInput
+
 KEY = "outlast"
 _KINDS: tuple[Literal["tool"], Literal["connection"]] = ("tool", "connection")
 
@@ -16,6 +18,7 @@ class Unset(Enum):
 
 UNSET: Final = Unset.UNSET
 Seconds = timedelta | float
+Wake = Literal["on_terminal", "silent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,13 @@ class Hints:
     group: str | None = None
     requires: tuple[Requirement, ...] = ()
     approve: "bool | Callable[[Any], Any]" = False
+    concurrency: int | None = None
+    max_attempts: int | None = None
+    wake: Wake | None = None
 
     @property
     def may_run_again(self) -> bool:
-        return self.read_only or self.idempotent
+        return (self.read_only or self.idempotent) and self.max_attempts != 1
 
 
 _CAREFUL = Hints()
@@ -65,16 +71,27 @@ def hints(
     group: str | None = None,
     requires: Requires = (),
     approve: bool | Callable[[Any], Any] = False,
+    concurrency: int | None = None,
+    max_attempts: int | None = None,
+    wake: Wake | None = None,
 ) -> dict[str, Any]:
     """Metadata for a pydantic-ai tool: `@agent.tool_plain(metadata=outlast.hints(budget=5, idempotent=True))`.
 
     `budget`: how long a turn waits for a call before it is parked; None: it waits. `deadline`: when the call is
     told to stop, parked or not. `progress_deadline`: how long a parked call may go without progress. `group`:
-    parked calls of one group wake the session once, when all of them have ended. `requires`: a tool that must have been
-    called in the session before, or a connection that must be there: `"read_guide"`, `{"connection": "github"}`.
-    `approve`: a person is
-    asked before a call is run, always, or if the function (async, too) says so of its arguments.
+    tasks of one group wake the session once, when all of them have ended. `concurrency`: how many calls of the tool
+    one worker process runs at once; others wait, which counts to their budget and deadline. `max_attempts`: how often
+    a task of it is tried whose workers die under it; 1: never again, not by a turn either. `wake`: whether the end of
+    a task of it wakes the session (`on_terminal`, as without this) or not (`silent`). `requires`: a
+    tool that must have been called in the session before, or a connection that must be there: `"read_guide"`,
+    `{"connection": "github"}`. `approve`: a person is asked before a call is run, always, or if the function (async,
+    too) says so of its arguments.
     """
+    for name, number in (("concurrency", concurrency), ("max_attempts", max_attempts)):
+        if number is not None and number < 1:
+            raise InvalidInput(f"{name}={number} is not a number of calls: use 1 or more.")
+    if wake not in (None, "on_terminal", "silent"):
+        raise InvalidInput(f"wake={wake!r} is not known: use on_terminal or silent.")
     given = Hints(
         read_only=read_only,
         idempotent=idempotent,
@@ -84,6 +101,9 @@ def hints(
         group=group,
         requires=_requirements(requires),
         approve=approve,
+        concurrency=concurrency,
+        max_attempts=max_attempts,
+        wake=wake,
     )
     return {KEY: given}
 

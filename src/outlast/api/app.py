@@ -31,6 +31,7 @@ from outlast.api.routes import (
     pause,
     requests,
     sessions,
+    spawn,
     tasks,
     turns,
 )
@@ -43,7 +44,7 @@ from outlast.observe.stalls import watching_for_stalls
 from outlast.runtime import Outlast
 from outlast.settings import Settings
 
-_V1 = (login, sessions, messages, turns, events, feed, tasks, requests, connections, about, keys, pause)
+_V1 = (login, sessions, messages, turns, events, feed, spawn, tasks, requests, connections, about, keys, pause)
 
 
 def create_app(

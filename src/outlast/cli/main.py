@@ -20,6 +20,7 @@ from outlast.cli.verbs import connections, database, keys, sessions
 from outlast.cli.verbs.about import open_, pause, resume, usage
 from outlast.cli.verbs.doctor import doctor
 from outlast.cli.verbs.requests import approvals, approve, refuse, reply
+from outlast.cli.verbs.spawn import spawn
 from outlast.cli.verbs.talk import attach, send, stop
 from outlast.cli.verbs.tasks import cancel, logs, ps, settle, wait
 
@@ -57,6 +58,7 @@ for verb in (
     send,
     attach,
     stop,
+    spawn,
     ps,
     logs,
     wait,

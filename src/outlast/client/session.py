@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, Unpack
+from uuid import uuid4
 
 from pydantic_core import to_jsonable_python
 
@@ -263,6 +264,23 @@ class Session:
 
     async def remove_input(self, input_id: str) -> None:
         await self._connection.ask("DELETE", path("sessions", self.id, "inbox", input_id))
+
+    async def spawn(
+        self,
+        tool: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        title: str | None = None,
+        group: str | None = None,
+        wake: Literal["on_terminal", "silent"] | None = None,
+        idempotency_key: str | None = None,
+    ) -> TaskAnswer:
+        """Set a tool of its agent going as a background task, once, also over a connection that is cut."""
+        body = {"tool": tool, "args": dict(args or {}), "title": title, "group": group, "wake": wake}
+        answer = await self._connection.ask(
+            "POST", f"{self._path}/tasks", body=body, key=idempotency_key or str(uuid4())
+        )
+        return TaskAnswer.model_validate(answer)
 
     async def tasks(self) -> builtins.list[TaskAnswer]:
         answer = await self._connection.get("/v1/tasks", session=self.id, limit=500)

@@ -39,6 +39,6 @@ def _enqueue_task(unit: Unit, task_id: TaskId) -> None:
     if task is None or not unit.try_lock(task.session_id):
         return
     task = tasks.get(unit.connection, task_id)
-    if task is not None and task.state is TaskState.QUEUED:
+    if task is not None and task.state is TaskState.QUEUED and not task.waits_for_place:
         log.warning("a task had no job", task_id=task_id)
         unit.submit(task_moves.work_of(task, behind=tasks.waiting_count(unit.connection, task.owner_id)))

@@ -9,6 +9,7 @@ from outlast.duties.duty import Duty
 from outlast.duties.missed_cancels import signal_again
 from outlast.duties.overdue_tasks import expire_overdue
 from outlast.duties.unrun_turns import UnrunTurns
+from outlast.duties.waiting_tasks import admit_waiting
 from outlast.events.signals import Signals
 from outlast.ids import TurnId, WorkerId
 from outlast.store.database import Database
@@ -26,6 +27,7 @@ def standing(
     unrun = UnrunTurns(database, me=me, runs=runs)
     return [
         Duty("expire overdue tasks", partial(expire_overdue, database), duty.EVERY),
+        Duty("admit waiting tasks", partial(admit_waiting, database), duty.EVERY),
         Duty("finish deletions", deletions.look, duty.EVERY),
         Duty("give back unrun turns", unrun.give_back, duty.EVERY, is_shared=False),
         Duty("signal cancels again", partial(signal_again, database, signals, me), duty.EVERY, is_shared=False),

@@ -221,6 +221,8 @@ class TaskSnapshot(TypedDict):
     ran_seconds: NotRequired[float | None]
     usage: NotRequired[JsonData | None]
     request: NotRequired[JsonData | None]
+    origin: NotRequired[str]
+    place: NotRequired[Annotated[int, Field(description="among those that wait in its session")]]
 
 
 class TaskTold(TypedDict):

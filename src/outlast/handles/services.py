@@ -8,6 +8,7 @@ from outlast.agents.output import StoredOutput
 from outlast.duties.deletions import Deletions
 from outlast.events.signals import Signals
 from outlast.handles.known_agents import KnownAgents
+from outlast.handles.known_tools import KnownTools
 from outlast.handles.log_reader import LogPages
 from outlast.handles.shown import Shown
 from outlast.handles.slices import OneAtATime
@@ -33,6 +34,8 @@ class Services:
     pages: LogPages
     secrets: Secrets = field(default_factory=Secrets)
     is_money_shown: bool = True
+    tools: KnownTools | None = None
+    """The tools that can be set going in a session, by agent."""
     imports: OneAtATime = field(default_factory=OneAtATime)
     check_overrides: Callable[[], None] = lambda: None
     """Refuses what was set for an agent where its turns do not see it."""

@@ -19,10 +19,11 @@ from outlast.handles import constrained, export, reading
 from outlast.handles.regenerate import regenerate
 from outlast.handles.sending import send
 from outlast.handles.services import Services
+from outlast.handles.spawn import spawn
 from outlast.handles.turn import Sent, Turn, is_settled, last_outcome, seconds_left, settled
 from outlast.ids import InputId, TurnId
 from outlast.paging import Page
-from outlast.store.repositories import inputs, messages, tasks, turns
+from outlast.store.repositories import inputs, messages, spawned, tasks, turns
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.sessions import SessionRow
 from outlast.store.repositories.tasks import Task
@@ -361,8 +362,39 @@ class Session:
 
         await self._database.transaction(remove, name="remove")
 
+    async def spawn(
+        self,
+        tool: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        title: str | None = None,
+        group: str | None = None,
+        wake: Literal["on_terminal", "silent"] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Task:
+        """Set a tool of its agent going as a background task. Returns when that is kept; its end wakes the session.
+
+        So many of a session and of an owner run at once; others wait in order, and `place` says their number.
+        Raises `InvalidInput` for a tool that is not there or arguments that do not fit it, `Forbidden` where its
+        permissions deny it, `TooManyTasks` when too many are open. With an `idempotency_key` it is made once.
+        """
+        return await spawn(
+            self._services,
+            self.id,
+            tool,
+            args,
+            owner_id=self.owner_id,
+            title=title,
+            group=group,
+            wake=wake,
+            key=idempotency_key,
+        )
+
     async def tasks(self) -> list[Task]:
-        found = await self._read(lambda connection: tasks.page(connection, session_id=self.id, limit=500))
+        def read(connection: sa.Connection) -> list[Task]:
+            return spawned.with_places(connection, tasks.page(connection, session_id=self.id, limit=500))
+
+        found = await self._read(read)
         return [self._services.shown.task(each) for each in found]
 
     async def _row(self) -> SessionRow:

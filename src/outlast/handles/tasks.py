@@ -16,7 +16,7 @@ from outlast.handles.shown import Shown
 from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
 from outlast.store.database import Database, retry_while_unavailable
-from outlast.store.repositories import agents, outputs, sessions, tasks
+from outlast.store.repositories import agents, outputs, sessions, spawned, tasks
 from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.unit import Unit
@@ -244,9 +244,10 @@ class OutputStream(Stream[Piece]):
 
 
 def _with_waits(connection: sa.Connection, found: Sequence[Task]) -> Sequence[Task]:
-    """Those that wait for an agent say so if no living worker has it."""
+    """Those that wait for an agent say so if no living worker has it, those that wait for a place their number."""
     if not any(each.state is TaskState.QUEUED for each in found):
         return found
+    found = spawned.with_places(connection, found)
     there = agents.present(connection)
     return [
         replace(each, no_worker_for=each.agent) if each.state is TaskState.QUEUED and each.agent not in there else each

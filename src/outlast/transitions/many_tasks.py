@@ -14,7 +14,7 @@ from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store.group_commit import LeftOut
 from outlast.store.outbox import Work
 from outlast.store.repositories import task_groups, tasks
-from outlast.store.repositories.tasks import NewTask, Start, Task, TaskState, WakePolicy
+from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions import open_request, task_moves
@@ -123,7 +123,7 @@ def claim(
         return [None] * len(task_ids)
     sessions = task_groups.sessions_of(unit, task_ids)
     found = task_groups.lock(unit, sessions, is_alone=is_alone)
-    queued = [each for each in found.values() if each.state is TaskState.QUEUED]
+    queued = [each for each in found.values() if each.state is TaskState.QUEUED and not each.waits_for_place]
     claimed = {each.id: each for each in task_groups.claim(unit, queued, worker_id)}
     for each in claimed.values():
         tell(unit, EventType.TASK_CHANGED, each)
@@ -139,7 +139,7 @@ def claim(
 
 
 def end(unit: Unit, endings: Sequence[Ending], *, is_alone: bool) -> Sequence[Disposition | LeftOut]:
-    """The first end wins, as in `task_moves.end`. In a group only what wakes nobody, and each task once."""
+    """The first end wins, as in `task_moves.end`. In a group only what wakes nobody and frees no place, each once."""
     if is_alone:
         return [_end_alone(unit, each) for each in endings]
     found = task_groups.lock(unit, {each.task_id: each.session_id for each in endings}, is_alone=False)
@@ -160,8 +160,9 @@ def end(unit: Unit, endings: Sequence[Ending], *, is_alone: bool) -> Sequence[Di
 
 
 def _is_quiet(task: Task) -> bool:
-    """Nobody need be told of its end: it wakes nobody, and nobody was asked for anything."""
-    return task.wake is WakePolicy.SILENT and not open_request.is_open(task)
+    """Nobody need be told of its end: it wakes nobody, frees no place, and nobody was asked for anything."""
+    is_silent = task.wake is WakePolicy.SILENT and task.origin is not TaskOrigin.SPAWN
+    return is_silent and not open_request.is_open(task)
 
 
 def _end_alone(unit: Unit, ending: Ending) -> Disposition:

@@ -18,10 +18,10 @@ from outlast.store.outbox import Work
 from outlast.store.repositories import inputs, spending, tasks
 from outlast.store.repositories.inputs import InputKind, InputState
 from outlast.store.repositories.spending import Spent, stored
-from outlast.store.repositories.tasks import NewTask, Start, Task, TaskState, WakePolicy
+from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, open_request, turn_start, wake
+from outlast.transitions import inbox, open_request, places, turn_start, wake
 from outlast.transitions.kinds import registry
 from outlast.transitions.task_errors import NOT_ANSWERED, TIMED_OUT, VERDICTS
 
@@ -89,7 +89,10 @@ def _end(
 def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Disposition:
     moves = registry.kind_of(task).moves
     assert target in moves[task.state], f"{task.state} -> {target} is not a move of a task of kind {task.kind!r}"
-    return tasks.move(unit, task, target, **values)
+    disposition = tasks.move(unit, task, target, **values)
+    if disposition is Disposition.MOVED:
+        places.moved(unit, task, target)
+    return disposition
 
 
 def add_usage(unit: Unit, task_id: TaskId, owner_id: str, spent: Spent) -> None:
@@ -155,9 +158,16 @@ def requeue(unit: Unit, task: Task, *, attempt: int, **new: Any) -> None:
     behind = tasks.waiting_count(unit.connection, task.owner_id)
     # What has not begun has no start; what runs again keeps its first one.
     values = {"worker_id": None, "attempt": attempt, **({} if attempt else {"started_at": None}), **new}
-    if move(unit, task, TaskState.QUEUED, **values) is Disposition.MOVED:
-        tell(unit, EventType.TASK_CHANGED, again(unit, task.id))
+    is_new = task.origin is TaskOrigin.SPAWN and task.state is TaskState.AWAITING_INPUT
+    if is_new:
+        values["admitted_at"] = None  # while it waited its place was another's
+    if move(unit, task, TaskState.QUEUED, **values) is not Disposition.MOVED:
+        return
+    if is_new:
+        places.admit_next(unit, task.owner_id)
+    else:
         unit.submit(work_of(task, behind=behind))
+    tell(unit, EventType.TASK_CHANGED, again(unit, task.id))
 
 
 def seconds_left(unit: Unit, task: Task) -> float | None:

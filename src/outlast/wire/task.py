@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from outlast.wire.forms import Answer, Body
 from outlast.wire.turn import UsageAnswer, Verdict
@@ -66,6 +66,10 @@ class TaskAnswer(Answer):
     no_worker_for: str | None = Field(
         default=None, description="The agent it waits for, while no worker is there that has it."
     )
+    origin: str = Field(default="call", description="`spawn` if it was set going on purpose, else `call`.")
+    place: int | None = Field(
+        default=None, description="Of a spawned task that waits for a place: its number among those of its session."
+    )
     is_cancel_requested: bool
     detail: str | None
     progress: dict[str, JsonValue] | None
@@ -126,6 +130,20 @@ class TaskAnswer(Answer):
     @property
     def is_over(self) -> bool:
         return self.state in ("succeeded", "failed", "canceled")
+
+
+class SpawnBody(Body):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tool": "survey", "args": {"river": "Loire"}}]})
+
+    tool: str = Field(min_length=1, max_length=200, description="A tool of the session's agent.")
+    args: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue], description="As its schema wants them.")
+    title: str | None = Field(default=None, max_length=500, description="A few words for people.")
+    group: str | None = Field(
+        default=None, max_length=200, description="Tasks of one group wake the session once, when all have ended."
+    )
+    wake: Literal["on_terminal", "silent"] | None = Field(
+        default=None, description="Whether its end wakes the session. Default: as its tool says, else it does."
+    )
 
 
 class CancelBody(Body):

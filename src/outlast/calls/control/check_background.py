@@ -15,7 +15,7 @@ from outlast.calls.control import waiting
 from outlast.calls.control.parts import ControlParts, this_call
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
-from outlast.store.repositories import inputs, tasks
+from outlast.store.repositories import inputs, spawned, tasks
 from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints
@@ -86,14 +86,14 @@ class BackgroundControl:
     async def _get(self, session_id: SessionId, task_ids: Sequence[TaskId]) -> list[Task]:
         """Unknown ids and other sessions' ids get the same answer."""
 
-        def read(connection: sa.Connection) -> list[Task | None]:
-            return [tasks.get(connection, each) for each in task_ids]
+        def read(connection: sa.Connection) -> list[Task]:
+            found = [tasks.get(connection, each) for each in task_ids]
+            for task_id, task in zip(task_ids, found, strict=True):
+                if task is None or task.session_id != session_id:
+                    raise ToolFailed(_UNKNOWN.format(id=task_id))
+            return spawned.with_places(connection, [task for task in found if task is not None])
 
-        found = await self._parts.read(read)
-        for task_id, task in zip(task_ids, found, strict=True):
-            if task is None or task.session_id != session_id:
-                raise ToolFailed(_UNKNOWN.format(id=task_id))
-        return [task for task in found if task is not None]
+        return await self._parts.read(read)
 
     async def _is_dry_run(self, session_id: SessionId) -> bool:
         return (await self._parts.read(lambda connection: chain_of(connection, session_id))).is_dry_run
@@ -114,6 +114,7 @@ class BackgroundControl:
             "title": task.title,
             "state": task.state.value,
             "age_seconds": round(((task.ended_at or self._parts.clock.now()) - task.since).total_seconds(), 1),
+            "place": task.place,
             "progress": task.progress,
             "detail": task.detail,
         }
@@ -139,4 +140,4 @@ def _open_or_unread(connection: sa.Connection, session_id: SessionId) -> list[Ta
     """Every open task, and those that ended while their wake still waits."""
     open_now = tasks.page(connection, session_id=session_id, is_open=True, limit=_LISTED)
     unread = [tasks.get(connection, each) for each in inputs.untold_tasks(connection, session_id)]
-    return [*open_now, *(task for task in unread if task is not None)]
+    return spawned.with_places(connection, [*open_now, *(task for task in unread if task is not None)])

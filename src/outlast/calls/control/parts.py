@@ -26,6 +26,8 @@ class ControlParts:
     signals: Signals
     clock: Clock
     call_deadline: timedelta
+    names: frozenset[str] = frozenset()
+    """Of all control tools."""
 
     async def read(self, fn: Callable[[sa.Connection], T]) -> T:
         """The turn waits for the database: that this was away is nothing the model could do anything about."""

@@ -80,6 +80,8 @@ def _place(task: TaskAnswer) -> tuple[int, float]:
 def _state(task: TaskAnswer) -> str:
     if task.no_worker_for is not None:
         return f"queued, no worker for {task.no_worker_for!r}"
+    if task.place is not None:
+        return f"queued, place {task.place}"
     return f"{task.state}, canceling" if task.is_cancel_requested and not task.is_over else task.shown_state
 
 

@@ -26,7 +26,7 @@ from outlast.runs.parked import Owned
 from outlast.runs.turns.turn_log import TurnLog
 from outlast.store.repositories import outputs, tasks, turns
 from outlast.store.repositories.spending import Spent
-from outlast.store.repositories.tasks import NewTask
+from outlast.store.repositories.tasks import NewTask, WakePolicy
 from outlast.store.unit import Unit
 from outlast.tool_hints import Hints
 from outlast.transitions import requests, task_moves
@@ -192,8 +192,10 @@ class TurnCalls:
                     "budget_seconds": budget.total_seconds(),
                     "parked": facts,
                 },
+                wake=WakePolicy(hints.wake or WakePolicy.ON_TERMINAL),
                 group=hints.group,
                 may_run_again=hints.may_run_again,
+                max_attempts=hints.max_attempts,
                 progress=channel.last_progress,
                 progress_seconds=_seconds(hints.progress_deadline),
                 deadline_at=unit.now + timedelta(seconds=remaining),
@@ -226,8 +228,10 @@ class TurnCalls:
                 agent=self._agent,
                 tool=call.tool,
                 spec={"args": call.raw_args, "args_schema": call.definition.parameters_json_schema},
+                wake=WakePolicy(call.hints.wake or WakePolicy.ON_TERMINAL),
                 group=call.hints.group,
                 may_run_again=call.hints.may_run_again,
+                max_attempts=call.hints.max_attempts,
                 deadline_at=requests.deadline_of(asked),
                 request=asked,
             )

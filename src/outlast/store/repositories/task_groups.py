@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
@@ -17,7 +18,7 @@ from outlast.store.unit import Unit
 _IDS = given_keys("ids")
 _FIND = Statement(sa.select(tasks).join(_IDS, tasks.c.id == _IDS.c.key).where(rows.THERE))
 _SESSIONS = Statement(sa.select(tasks.c.id, tasks.c.session_id).join(_IDS, tasks.c.id == _IDS.c.key).where(rows.THERE))
-_CLAIM = update_many(tasks, ("id", "state", "worker_id", "attempt", "started_at"))
+_CLAIM = update_many(tasks, ("id", "state", "worker_id", "attempt", "started_at", "deadline_at"))
 _END = update_many(tasks, ("id", "state", "result", "error", "ended_at"))
 
 
@@ -53,15 +54,34 @@ def claim(unit: Unit, found: Sequence[Task], worker_id: WorkerId) -> list[Task]:
             worker_id=worker_id,
             attempt=each.attempt + 1,
             started_at=each.started_at or unit.now,
+            deadline_at=_deadline(each, unit.now),
         )
         for each in found
     ]
     if claimed:
         unit.write_many(
             _CLAIM,
-            [(each.id, each.state.value, worker_id, each.attempt, to_microseconds(each.since)) for each in claimed],
+            [
+                (
+                    each.id,
+                    each.state.value,
+                    worker_id,
+                    each.attempt,
+                    to_microseconds(each.since),
+                    None if each.deadline_at is None else to_microseconds(each.deadline_at),
+                )
+                for each in claimed
+            ],
         )
     return claimed
+
+
+def _deadline(task: Task, now: datetime) -> datetime | None:
+    """Of a task that has waited to begin, the time that it has is counted from its first start on."""
+    seconds = task.spec.get("deadline_seconds")
+    if task.deadline_at is not None or seconds is None:
+        return task.deadline_at
+    return now + timedelta(seconds=seconds)
 
 
 def end(unit: Unit, ended: Sequence[Task]) -> None:

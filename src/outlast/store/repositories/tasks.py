@@ -44,6 +44,13 @@ WITH_WORKER = (TaskState.RUNNING.value, TaskState.AWAITING_INPUT.value)
 """States in which a task may have a worker: a question keeps the one that it waits in."""
 
 
+class TaskOrigin(StrEnum):
+    """`SPAWN`: set going on purpose; such tasks have places, and wait for them in order."""
+
+    CALL = "call"
+    SPAWN = "spawn"
+
+
 class WakePolicy(StrEnum):
     ON_TERMINAL = "on_terminal"
     SILENT = "silent"
@@ -97,6 +104,16 @@ class Task:
     """What it asks a person for: id, kind (approval, question, connection), prompt, asked_at, and how it was closed."""
     max_attempts: int | None = None
     """How often it may be tried, where that is not what the worker's limits say."""
+    origin: TaskOrigin = TaskOrigin.CALL
+    admitted_at: datetime | None = None
+    """When a spawned task was given a place among those that may run."""
+    place: int | None = None
+    """Of a spawned task that waits for a place: its number among those of its session that do, where it was asked."""
+
+    @property
+    def waits_for_place(self) -> bool:
+        """Nobody is told to run it before it is admitted."""
+        return self.origin is TaskOrigin.SPAWN and self.admitted_at is None and self.state is TaskState.QUEUED
 
     @property
     def output_id(self) -> str:
@@ -142,6 +159,7 @@ class Task:
         return {
             "id": self.id,
             "kind": self.kind,
+            "origin": self.origin.value,
             "agent": self.agent,
             "tool": self.tool,
             "call_id": self.call_id,
@@ -160,6 +178,7 @@ class Task:
             "started_at": None if self.started_at is None else self.started_at.isoformat(),
             "ran_seconds": self.ran_seconds,
             **({} if self.usage is None else {"usage": self.usage}),
+            **({} if self.place is None else {"place": self.place}),
             **({} if self.request is None else {"request": self.request}),
         }
 
@@ -191,6 +210,7 @@ class NewTask:
     """There is one task with this key in the session: who asks for it again gets the one that there is."""
     request: Mapping[str, Any] | None = None
     max_attempts: int | None = None
+    origin: TaskOrigin = TaskOrigin.CALL
 
 
 _SPEC: Shape = {
@@ -257,6 +277,8 @@ def from_row(row: Row) -> Task:
         key=row["key"],
         request=_readable(row["request"], _REQUEST),
         max_attempts=row["max_attempts"],
+        origin=TaskOrigin(row["origin"]),
+        admitted_at=_instant(row["admitted_at"]),
     )
 
 
@@ -428,6 +450,7 @@ def _values(
         "turn_id": new.turn_id,
         "call_id": _clean(new.call_id),
         "kind": new.kind,
+        "origin": new.origin.value,
         "agent": new.agent,
         "key": _clean(new.key),
         "tool": _clean(new.tool),
@@ -449,6 +472,7 @@ def _values(
         "worker_id": worker_id,
         "deadline_at": None if new.deadline_at is None else to_microseconds(new.deadline_at),
         "cancel_requested_at": unit.now_us if new.is_cancel_requested else None,
+        "admitted_at": None,
         "created_at": unit.now_us,
         "started_at": to_microseconds(unit.now - new.ran_for) if is_run else None,
     }
@@ -541,9 +565,14 @@ _COUNT_WAITING = (
 )
 
 
+MAY_BE_RUN = sa.or_(tasks.c.origin != TaskOrigin.SPAWN.value, tasks.c.admitted_at.is_not(None))
+"""Of those that are queued: all but spawned ones that wait for a place."""
+
+
 def queued(connection: sa.Connection) -> list[Task]:
-    """In the order in which they were made."""
-    rows = connection.execute(sa.select(tasks).where(*_QUEUED, THERE).order_by(tasks.c.created_at, tasks.c.id))
+    """Those that a worker may begin, in the order in which they were made."""
+    found = sa.select(tasks).where(*_QUEUED, MAY_BE_RUN, THERE)
+    rows = connection.execute(found.order_by(tasks.c.created_at, tasks.c.id))
     return [from_row(row) for row in rows.mappings()]
 
 

@@ -9,7 +9,7 @@ from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store.postgres import jobs
 from outlast.store.repositories import pauses
 from outlast.store.repositories.agents import HELD, SILENT, lock_key
-from outlast.store.repositories.tasks import WITH_WORKER, TaskState
+from outlast.store.repositories.tasks import MAY_BE_RUN, WITH_WORKER, TaskState
 from outlast.store.repositories.turns import TurnState
 from outlast.store.sql.statement import Statement
 from outlast.store.tables import pauses as pauses_table
@@ -142,5 +142,5 @@ _FORGOTTEN_TURNS = sa.select(turns.c.id, turns.c.session_id).where(
     _there(turns),
 )
 _FORGOTTEN_TASKS = sa.select(tasks.c.id, tasks.c.session_id).where(
-    tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None), _has_no_job(tasks), _there(tasks)
+    tasks.c.state == TaskState.QUEUED.value, tasks.c.ended_at.is_(None), MAY_BE_RUN, _has_no_job(tasks), _there(tasks)
 )
