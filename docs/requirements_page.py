@@ -112,7 +112,6 @@ MISSING: Mapping[str, str] = {
     "A3": "Artifacts are stored and named; reading them back is not there yet.",
     "A12": "Not there yet.",
     "A14": "Only the shell command.",
-    "A17": "Not there yet.",
     "B3": "Not there yet.",
     "B5": "Spawned work is not there yet.",
     "B8": "Not there yet.",

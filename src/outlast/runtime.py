@@ -448,7 +448,9 @@ class Outlast(Generic[DepsT, OutputT]):
                 worker_id,
                 max_open_tasks=settings.max_open_tasks_per_session,
                 deadline=settings.call_deadline,
-                connections=ConnectionSource(database, self._sealing, self._clock, asyncio.get_running_loop()),
+                connections=ConnectionSource(
+                    database, self._sealing, self._clock, asyncio.get_running_loop(), settings.connection_urls
+                ),
             ),
             control=control_toolset(ControlParts(database, files, signals, self._clock, settings.call_deadline)),
             instructions=self._instructions,

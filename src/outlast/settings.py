@@ -210,6 +210,11 @@ class Settings(BaseSettings):
         "decrypt. A JSON list; make one with `outlast keys generate-encryption`. Without one there are no connections, "
         "and each process knows only the secrets that were registered in it, until it ends.",
     )
+    connection_urls: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Where people get a credential, by provider, shown with calls that wait for one. A JSON object: "
+        '`{"github": "https://github.com/settings/tokens"}`.',
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="What a server or worker process logs, as JSON unless on a terminal."
     )

@@ -35,6 +35,10 @@ class Connections(Protocol):
 
     async def value(self, owner_id: str, provider: str) -> str: ...
 
+    async def check(self, owner_id: str, provider: str) -> None:
+        """Raises what `value` would raise."""
+        ...
+
 
 @dataclass(slots=True, eq=False)
 class RunningCall:

@@ -1,8 +1,9 @@
 """A tool asks for one of its owner's connections. What it is given is masked from then on, wherever it goes."""
 
 import asyncio
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
@@ -26,9 +27,21 @@ USED_EVERY = timedelta(minutes=1)
 class ConnectionRequired(ToolFailed):
     """The call cannot go on without a connection that its owner has not set, or that no key opens."""
 
-    def __init__(self, provider: str, why: str) -> None:
+    def __init__(
+        self,
+        provider: str,
+        why: str,
+        *,
+        can_wait: bool = False,
+        url: str | None = None,
+        seen_at: datetime | None = None,
+    ) -> None:
+        """`can_wait`: its owner can set it. `seen_at`: when the one was set that cannot be read."""
         super().__init__(why)
         self.provider = provider
+        self.can_wait = can_wait
+        self.url = url
+        self.seen_at = seen_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +52,35 @@ class ConnectionSource:
     sealing: Sealing | None
     clock: Clock
     loop: asyncio.AbstractEventLoop
+    urls: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where an owner gets a credential, by provider."""
 
     async def value(self, owner_id: str, provider: str) -> str:
         """Raises `ConnectionRequired` with what to do."""
+        value, row = await self._opened(owner_id, provider)
+        await self._used(row)
+        return value
+
+    async def check(self, owner_id: str, provider: str) -> None:
+        """Raises it where there is none that can be opened."""
+        await self._opened(owner_id, provider)
+
+    async def _opened(self, owner_id: str, provider: str) -> tuple[str, ConnectionRow]:
         connections.check_provider(provider)
         if self.sealing is None:
             raise ConnectionRequired(provider, connections.NO_KEY)
         look = partial(rows.find, owner_id=owner_id, provider=provider)
         row = await retry_while_unavailable(lambda: self.database.read(look, is_single=True))
+        url = self.urls.get(provider)
         if row is None:
-            raise ConnectionRequired(provider, f"There is no connection to {provider} yet. {_how_to_set(provider)}")
+            why = f"There is no connection to {provider} yet. {_how_to_set(provider)}"
+            raise ConnectionRequired(provider, why, can_wait=True, url=url)
         value = connections.value_of(row, self.sealing)
         if value is None:
             why = f"The connection to {provider} cannot be read: none of the encryption keys opens it."
-            raise ConnectionRequired(provider, f"{why} {_how_to_set(provider, again=' again')}")
-        await self._used(row)
-        return value
+            words = f"{why} {_how_to_set(provider, again=' again')}"
+            raise ConnectionRequired(provider, words, can_wait=True, url=url, seen_at=row.updated_at)
+        return value, row
 
     async def _used(self, row: ConnectionRow) -> None:
         if row.used_at is not None and self.clock.now() - row.used_at < USED_EVERY:
@@ -69,8 +95,9 @@ class ConnectionSource:
 async def connection(provider: str) -> str:
     """The owner's credential for a provider, such as "github", in a tool: `await outlast.connection("github")`.
 
-    It is starred out wherever something is stored, shown, logged or sent to the model from now on. Where none is set
-    the call fails, and says how to set one. A sync tool asks with `outlast.connection_sync`.
+    It is starred out wherever something is stored, shown, logged or sent to the model from now on. Where none is set,
+    the call of a tool that may be run again waits for it as a task, and is run again when it is set; any other call
+    fails, and says how to set one. A sync tool asks with `outlast.connection_sync`.
     """
     call, source = _asked()
     value = await source.value(call.owner_id, provider)

@@ -21,8 +21,10 @@ from outlast import trace
 from outlast.calls import outcomes
 from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
+from outlast.calls.connection import ConnectionRequired
 from outlast.calls.control.toolset import ControlToolset, WithControlTools
 from outlast.calls.deferrable import asking, hand_back
+from outlast.calls.gates.connection import HAD_BEGUN, connection_needed, wait_for
 from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.gates import Gates
 from outlast.calls.gates.offer import as_constrained, constrained_args
@@ -155,6 +157,8 @@ class CallHook(RunTasks):
         hand_back(request)
         try:
             return await self._run(ctx, call, request, handler, args=verdict.args)
+        except ConnectionRequired as missing:
+            return await self._answer(request, wait_for(missing) or Answer(failure=clean.words_of(missing)))
         except (ApprovalRequired, CallDeferred) as asked:
             verdict = await self.gates.admit(asking(request, asked))
             if isinstance(verdict, Run):
@@ -309,6 +313,9 @@ class CallHook(RunTasks):
         except AttemptLost:
             raise
         except Exception as exc:
+            missing = connection_needed(exc)
+            if missing is not None and missing.can_wait and request.hints.may_run_again:
+                raise missing from None
             error = self._failed(request, outcomes.translate(running.tool, exc, running.secrets))
             if isinstance(error, outcomes.FAILURES):
                 self.records.of(running.call_id).move(CallState.FAILED, clean.words_of(error, most=None))
@@ -330,6 +337,8 @@ class CallHook(RunTasks):
         if is_transient(error):
             self.records.of(request.call_id).is_transient = True
         said = self.gates.ended(request, error)
+        if connection_needed(error) is not None:
+            said = [HAD_BEGUN, *said]
         return _with_advice(error, said) if said else error
 
     async def _cancel(self, running: RunningCall, inner: asyncio.Task[Any], request: CallRequest) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from outlast.duties import duty
+from outlast.duties.connected_calls import run_connected
 from outlast.duties.deletions import Deletions
 from outlast.duties.duty import Duty
 from outlast.duties.missed_cancels import signal_again
@@ -28,6 +29,7 @@ def standing(
     return [
         Duty("expire overdue tasks", partial(expire_overdue, database), duty.EVERY),
         Duty("admit waiting tasks", partial(admit_waiting, database), duty.EVERY),
+        Duty("run connected calls", partial(run_connected, database), duty.EVERY),
         Duty("finish deletions", deletions.look, duty.EVERY),
         Duty("give back unrun turns", unrun.give_back, duty.EVERY, is_shared=False),
         Duty("signal cancels again", partial(signal_again, database, signals, me), duty.EVERY, is_shared=False),

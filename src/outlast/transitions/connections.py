@@ -1,13 +1,16 @@
 """A connection is set or removed: whoever waits for it is told in the same commit."""
 
 import re
+from collections.abc import Sequence
 
 from outlast.errors import InvalidInput, NoEncryptionKey, TooManyRequests
 from outlast.events.signals import connection_topic
 from outlast.ids import OwnerId
-from outlast.store.repositories import connections
+from outlast.store.repositories import connections, tasks, waiting_calls
 from outlast.store.repositories.connections import ConnectionRow
+from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.unit import Unit
+from outlast.transitions import open_request, requests
 from outlast.values.sealing import MAKE_KEY, Sealing, Unreadable
 
 MOST_PER_OWNER = 200
@@ -41,12 +44,29 @@ def value_of(row: ConnectionRow, sealing: Sealing | None) -> str | None:
 
 
 def set_value(unit: Unit, owner_id: OwnerId, provider: str, *, sealed: str, key_mark: str) -> None:
-    """From the commit on tools are given this value; of two at once the later commit counts."""
+    """From the commit on tools are given this value; of two at once the later commit counts.
+
+    The owner's calls that wait for it are run.
+    """
     is_known = connections.find(unit.connection, owner_id, provider) is not None
     if not is_known and connections.count(unit.connection, owner_id) >= MOST_PER_OWNER:
         raise TooManyRequests(f"There are {MOST_PER_OWNER} connections already: remove one first.")
     connections.put(unit, owner_id, provider, sealed=sealed, key_mark=key_mark)
     unit.signal(connection_topic(owner_id))
+    run_waiting(unit, waiting_calls.of_provider(unit.connection, owner_id, provider))
+
+
+def run_waiting(unit: Unit, waiting: Sequence[Task]) -> None:
+    """Run the calls that wait for a connection which is there now, once each.
+
+    Those in sessions that somebody else holds are left to the duty that looks for them: who locks many sessions at
+    once waits for none of them.
+    """
+    unit.lock_free([each.session_id for each in waiting])
+    for each in waiting:
+        task = tasks.get(unit.connection, each.id) if unit.has_locked(each.session_id) else None
+        if task is not None and task.state is TaskState.AWAITING_INPUT and open_request.is_open(task):
+            requests.connected(unit, task)
 
 
 def remove(unit: Unit, owner_id: OwnerId, provider: str) -> bool:

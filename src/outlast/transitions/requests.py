@@ -237,6 +237,12 @@ def _go_on(unit: Unit, task: Task) -> None:
     task_moves.tell(unit, EventType.TASK_CHANGED, task_moves.again(unit, task.id))
 
 
+def connected(unit: Unit, task: Task) -> None:
+    """The connection that a call waits for is there: the call is run."""
+    open_request.close(unit, task, "answered", by=task.owner_id)
+    _go_on(unit, task)
+
+
 def withdraw(unit: Unit, task_id: TaskId, request_id: str, *, attempt: int) -> None:
     """The tool no longer waits for an answer, and goes on without it."""
     task = task_moves.locked(unit, task_id)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from pydantic_ai.messages import ModelMessage
 
+from outlast.calls.call import Connections
 from outlast.calls.gates.approval import ApprovalGate
 from outlast.calls.gates.breaker import Breaker
+from outlast.calls.gates.connection import ConnectionGate
 from outlast.calls.gates.dry_run import DryRunGate
 from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import Gate
@@ -29,6 +31,7 @@ class GateContext:
     database: Database
     constraints: LiveConstraints
     earlier: EarlierCalls
+    connections: Connections | None = None
     messages: Sequence[ModelMessage] = ()
 
 
@@ -37,6 +40,7 @@ GATES: Sequence[Callable[[GateContext], Gate]] = (
     lambda context: PermissionGate(context.constraints),
     lambda context: PrerequisiteGate(context.earlier, context.constraints),
     lambda context: DryRunGate(context.constraints),
+    lambda context: ConnectionGate(context.connections),
     lambda context: ApprovalGate(),
 )
 

@@ -109,6 +109,7 @@ class _Passing:
             database,
             LiveConstraints(database, task.session_id, lambda: True),
             EarlierCalls(database, task.session_id, committed),
+            self.parts.calls.connections,
         )
 
     async def _kept(self, running: RunningCall, request: CallRequest, verdict: Answer | Wait) -> Any:

@@ -116,6 +116,7 @@ class TurnCalls:
             database,
             constraints,
             EarlierCalls(database, fence.session_id, committed),
+            self._parts.connections,
             own,
         )
 
