@@ -43,7 +43,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
     RAN.clear()
 
     def install(*gates: Decides) -> None:
-        made = [*standing.GATES, *(made_as(gate) for gate in gates)]
+        made = [*(made_as(gate) for gate in gates), *standing.GATES]
         monkeypatch.setattr(standing, "GATES", made)
 
     return install
