@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from outlast.agents.host import TurnContext
-    from outlast.calls.call import artifact, idempotency_key, output, progress, secret
+    from outlast.calls.call import artifact, cost, idempotency_key, output, progress, secret
     from outlast.calls.connection import connection, connection_sync
     from outlast.client.client import Client
     from outlast.errors import OutlastError
@@ -43,6 +43,7 @@ __all__ = [
     "artifact",
     "connection",
     "connection_sync",
+    "cost",
     "hints",
     "idempotency_key",
     "output",
@@ -70,6 +71,7 @@ _HOMES = {
     "artifact": "calls.call",
     "connection": "calls.connection",
     "connection_sync": "calls.connection",
+    "cost": "calls.call",
     "hints": "tool_hints",
     "idempotency_key": "calls.call",
     "output": "calls.call",

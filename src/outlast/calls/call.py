@@ -12,9 +12,12 @@ from typing import Any, Protocol
 from outlast.calls.threads import SharedThreads
 from outlast.clock import monotonic
 from outlast.containment import contained_thread
-from outlast.errors import AttemptLost
+from outlast.errors import AttemptLost, InvalidInput
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.values.secrets import Secrets
+
+OWN_COST = "own_microdollars"
+"""Among what a call has used: what its tool itself said that it costs."""
 
 
 class Channel(Protocol):
@@ -119,6 +122,18 @@ def progress(current: float, total: float | None = None, *, unit: str | None = N
     call = current_call.get()
     if call is not None:
         call.channel.progress({"current": current, "total": total, "unit": unit, "label": label})
+
+
+def cost(microdollars: int) -> None:
+    """Say what the call itself costs, beside the models that it asks; what is said several times is added up.
+
+    It counts once for each call, when that ends, is cancelled, or was run again. Does nothing outside Outlast.
+    """
+    if microdollars < 0:
+        raise InvalidInput(f"A cost of {microdollars} microdollars is not possible: say 0 or more.")
+    call = current_call.get()
+    if call is not None:
+        call.used[OWN_COST] = call.used.get(OWN_COST, 0) + microdollars
 
 
 def output(text: str) -> None:

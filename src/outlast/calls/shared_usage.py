@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_ai import RunUsage
 from pydantic_ai.usage import RequestUsage
 
-from outlast.calls.call import RunningCall, current_call
+from outlast.calls.call import OWN_COST, RunningCall, current_call
 from outlast.store.repositories.spending import Spent, countable
 
 _UNPRICED = "unpriced"
@@ -91,7 +91,7 @@ def take_used(call: RunningCall | Uses) -> Spent | None:
         output_tokens=countable(used.get("output_tokens", 0)),
         cache_read_tokens=countable(used.get("cache_read_tokens", 0)),
         cache_write_tokens=countable(used.get("cache_write_tokens", 0)),
-        known_microdollars=countable(used.get("cost", 0) * 1_000_000),
+        known_microdollars=countable(used.get("cost", 0) * 1_000_000 + used.get(OWN_COST, 0)),
     )
 
 
