@@ -62,7 +62,8 @@ class DirectTools:
     def is_ungated(self, name: str) -> bool:
         """Whether nobody need be asked before it runs, whatever its arguments are."""
         found = (toolset.tools.get(name) for toolset in self._toolsets)
-        return all(each is None or hints_of(each.metadata).approve is False for each in found)
+        hints = [hints_of(each.metadata) for each in found if each is not None]
+        return all(each.approve is False and not each.requires for each in hints)
 
     def _manager(self, name: str) -> ToolManager[Any] | None:
         """One for all calls of a tool: what it holds of a run, no tool can see that takes no context."""

@@ -58,6 +58,8 @@ class Claimed:
 
     task: Task
     deadline_in: float | None
+    is_constrained: bool = True
+    """Whether anything may have constrained its session's calls at that moment."""
 
 
 def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[Task | OutlastError | LeftOut]:
@@ -92,7 +94,7 @@ def accept(unit: Unit, wanted: Sequence[Wanted], *, is_alone: bool) -> Sequence[
         task_moves.tell_created(unit, task)
     for start in work:
         task = inserted[TaskId(start.id)]
-        start.claim = None if task.worker_id is None else Claimed(task, task_moves.seconds_left(unit, task))
+        start.claim = None if task.worker_id is None else _claimed(unit, task)
         unit.submit(start)
     is_known = is_alone or unit.is_serial
     missed = NotFound("There is no such session.") if is_known else LeftOut.HELD
@@ -131,11 +133,15 @@ def claim(
     def answer(task_id: TaskId) -> Claimed | LeftOut | None:
         task = claimed.pop(task_id, None)  # whoever asks for it a second time does not get it
         if task is not None:
-            return Claimed(task, task_moves.seconds_left(unit, task))
+            return _claimed(unit, task)
         is_held = task_id in sessions and not unit.has_locked(sessions[task_id])
         return LeftOut.HELD if is_held and not is_alone else None
 
     return [answer(each) for each in task_ids]
+
+
+def _claimed(unit: Unit, task: Task) -> Claimed:
+    return Claimed(task, task_moves.seconds_left(unit, task), unit.lock(task.session_id).is_constrained)
 
 
 def end(unit: Unit, endings: Sequence[Ending], *, is_alone: bool) -> Sequence[Disposition | LeftOut]:

@@ -24,6 +24,7 @@ from outlast.calls.deferrable import as_functions, asking
 from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
+from outlast.calls.gates.offer import constrained_args
 from outlast.calls.gates.standing import GateContext, gates_for
 from outlast.calls.hook import start as begin
 from outlast.calls.run_tasks import RunTasks
@@ -39,6 +40,7 @@ from outlast.store.repositories.tasks import Task, WakePolicy
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints_of
 from outlast.transitions import requests
+from outlast.transitions.constraints import FREE
 from outlast.transitions.many_tasks import Claimed
 
 
@@ -58,6 +60,10 @@ class _Passing:
 
     parts: WorkerParts
     task: Task
+
+    @property
+    def constraints(self) -> LiveConstraints:
+        return LiveConstraints(self.parts.database, self.task.session_id, lambda: True)
 
     @property
     def approvals(self) -> DeferredToolResults | None:
@@ -107,7 +113,7 @@ class _Passing:
             task.turn_id,
             task.agent,
             database,
-            LiveConstraints(database, task.session_id, lambda: True),
+            self.constraints,
             EarlierCalls(database, task.session_id, committed),
             self.parts.calls.connections,
         )
@@ -138,12 +144,24 @@ class _Capture(RunTasks):
     passing: "_Passing"
     inner: asyncio.Task[Any] | None = None
     kept_back: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
+    refused: ToolFailed | None = None
+    """By the session's constraints, before its arguments were read."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return _Functions(toolset, self.kept_back)
+
+    async def before_tool_validate(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any
+    ) -> Any:
+        chain = await self.passing.constraints.now()
+        try:
+            return args if chain is FREE else constrained_args(chain, tool_def, args)
+        except ToolFailed as refused:
+            self.refused = refused
+            raise
 
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
@@ -167,7 +185,8 @@ async def start(parts: WorkerParts, claimed: Claimed, latch: SignalLatch) -> asy
     await host.enter()
     lease = host.lease(TurnContext(task.owner_id, task.session_id, task.turn_id, task.agent))
     running = await _running(calls, task)
-    call = host.direct.caller(running) if host.direct.is_ungated(task.tool or "") else None
+    is_free = not claimed.is_constrained and host.direct.is_ungated(task.tool or "")
+    call = host.direct.caller(running) if is_free else None
     if call is None:
         run = _run(host.agent, parts.threads, _Capture(running, _Passing(parts, task)), lease)
         inner = asyncio.create_task(run, name=f"run {running.tool} {task.id}")
@@ -262,6 +281,8 @@ async def _run(agent: Agent[Any, Any], threads: CallThreads, capture: _Capture, 
             raise
     finally:
         await capture.end_tasks()
+    if capture.refused is not None:
+        raise capture.refused
     if capture.inner is None:
         raise cannot_be_run(running.tool)
     if running.is_lost:
