@@ -101,7 +101,7 @@ async def _turn(agent: Agent[None, str], capabilities: list[Any]) -> None:
 
 def _hook(host: TurnCalls) -> CallHook:
     host.relax()
-    context = host.gate_context([])
+    context = host.gate_context([], [])
     return CallHook(
         host=host,
         open_calls=OpenCallBook(),

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from typing import cast
 
 import pytest
 from pydantic_ai import Tool
@@ -159,7 +160,7 @@ async def test_what_is_no_server_or_no_id_is_told(runtime: Runtime) -> None:
         for id_ in (f"{session.id}/inbox", f"{session.id}?x", "../agents", "ses_%2e", ""):
             with pytest.raises(NotFound):
                 await client.sessions.get(id_)
-        for text_ in ("\ud800", float("nan")):
+        for text_ in ("\ud800", cast(str, float("nan"))):
             with pytest.raises(InvalidInput, match="cannot be sent"):
                 await session.update(title=text_)
         with pytest.raises(NotFound):

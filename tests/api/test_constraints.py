@@ -1,5 +1,7 @@
 """Permissions, dry run and binding of a session over HTTP and by the client (A7, A8, D11)."""
 
+from typing import Any
+
 from outlast import Binding, Client, Permissions
 from tests.support.network.server import serving
 from tests.support.turns.runtime import Runtime
@@ -22,7 +24,8 @@ async def test_what_constrains_a_session_is_set_shown_and_changed(runtime: Runti
         changed = await ada.patch(path, json={"permissions": {"allow": ["read_*"]}, "is_dry_run": False})
         assert changed.json()["permissions"] == {"allow": ["read_*"], "deny": [], "always": []}
         assert changed.json()["is_dry_run"] is False
-        for wrong in ({"deny": ["shell("]}, {"deny": "shell"}, {"denied": []}, {"allow": ["x"] * 201}):
+        bad: list[dict[str, Any]] = [{"deny": ["shell("]}, {"deny": "shell"}, {"denied": []}, {"allow": ["x"] * 201}]
+        for wrong in bad:
             refused = await ada.patch(path, json={"permissions": wrong})
             assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input")
         assert "cannot be read" in (await ada.patch(path, json={"permissions": {"deny": ["shell("]}})).json()["detail"]

@@ -12,12 +12,12 @@ from pydantic_ai.models.test import TestModel
 
 from outlast import Outlast
 from outlast.api import create_app
-from outlast.client.tasks import State as ClientState
 from outlast.events.types import EventType
 from outlast.handles.session import SessionState
 from outlast.store.repositories.inputs import InputKind, InputState
 from outlast.store.repositories.tasks import TaskState, WakePolicy
 from outlast.store.repositories.turns import Origin, TurnState
+from outlast.wire.task import TaskFilter
 
 PACKAGE = Path(__file__).parents[2] / "src" / "outlast"
 VOCABULARIES = (TaskState, TurnState, Origin, InputKind, InputState, WakePolicy, EventType)
@@ -74,7 +74,7 @@ def test_tasks_are_listed_by_the_states_that_there_are(document: dict[str, Any])
     """K6: over HTTP and in the client."""
     [state] = [each for each in document["paths"]["/v1/tasks"]["get"]["parameters"] if each["name"] == "state"]
     shown = next(each["enum"] for each in state["schema"]["anyOf"] if "enum" in each)
-    assert set(shown) == set(get_args(ClientState)) == {"open", "settled", *SHOWN["TaskAnswer"]}
+    assert set(shown) == set(get_args(TaskFilter)) == {"open", "settled", *SHOWN["TaskAnswer"]}
 
 
 def test_every_route_answers() -> None:
