@@ -259,6 +259,26 @@ async def test_hints_say_what_is_not_asked_for(runtime: Runtime) -> None:
         hints(max_attempts=0)
 
 
+async def test_no_more_calls_of_a_tool_run_at_once_than_it_says(runtime: Runtime) -> None:
+    """A1: `concurrency` bounds the calls of a tool in a worker, those of turns and of tasks together."""
+    running = most = 0
+
+    async def work() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.02)
+        running -= 1
+
+    model = scripted([call("work", call_id="one"), call("work", call_id="two")], "Done.")
+    async with runtime(model, tools=[Tool(work, metadata=hints(concurrency=1))]) as outlast:
+        session = await outlast.sessions.create()
+        made = [await session.spawn("work", wake="silent") for _ in range(4)]
+        assert (await session.ask("Work.", wait=PATIENCE)).state == "completed"
+        assert {(await ended(outlast, each)).state for each in made} == {TaskState.SUCCEEDED}
+    assert most == 1
+
+
 async def test_a_sync_tool_a_failing_one_and_one_with_dependencies(runtime: Runtime) -> None:
     """B3, A1: any tool of the agent; an error of the tool is the task's."""
 

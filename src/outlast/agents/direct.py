@@ -18,6 +18,7 @@ from pydantic_ai.tool_manager import ToolManager
 from pydantic_ai.toolsets import FunctionToolset
 
 from outlast.calls.call import RunningCall
+from outlast.calls.slots import slot_for
 from outlast.tool_hints import hints_of
 
 _WITHOUT_EFFECT = frozenset(
@@ -91,7 +92,9 @@ async def _call(manager: ToolManager[Any], running: RunningCall) -> Any:
     if not validated.args_valid:
         raise cannot_be_run(running.tool)
     await running.ask()
-    return await manager.execute_tool_call(validated)
+    assert validated.tool is not None
+    async with slot_for(validated.tool.tool_def):
+        return await manager.execute_tool_call(validated)
 
 
 def _needs_no_run(tool: Tool[Any]) -> bool:

@@ -75,6 +75,8 @@ class RunningCall:
     """Tasks whose outcome this call's result hands to the model."""
     is_waiting: bool = False
     """Its task waits for somebody, without this worker: that its code ends here is no end of the task."""
+    slots: dict[tuple[str, int], asyncio.Semaphore] | None = None
+    """Those of its worker, for tools that say how many calls of them run at once."""
     is_lost: bool = False
     """It was given to another worker, whatever code around it made of that."""
 

@@ -7,6 +7,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
 
 from outlast.calls.call import current_call
+from outlast.calls.slots import slot_for
 
 
 @dataclass
@@ -23,4 +24,5 @@ class ConfirmedToolset(WrapperToolset[Any]):
         call = current_call.get()
         if call is not None:
             await call.ask()
-        return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        async with slot_for(tool.tool_def):
+            return await self.wrapped.call_tool(name, tool_args, ctx, tool)

@@ -1,7 +1,8 @@
 """What the calls of a worker share."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ class CallParts:
     max_open_tasks: int
     deadline: timedelta
     connections: Connections | None = None
+    slots: dict[tuple[str, int], asyncio.Semaphore] = field(default_factory=dict[tuple[str, int], asyncio.Semaphore])
     confirm: Callable[[WorkerId], Coroutine[Any, Any, None]] | None = None
     """Raises AttemptLost when the worker of that name was taken for dead. None: alone with its database, none is."""
 

@@ -245,6 +245,7 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         parts.confirm_call,
         owner_id=task.owner_id,
         connections=parts.connections,
+        slots=parts.slots,
     )
 
 

@@ -144,6 +144,7 @@ class TurnCalls:
             self._parts.confirm_call,
             owner_id=self._owner_id,
             connections=self._parts.connections,
+            slots=self._parts.slots,
         )
         if earlier is not None:  # it runs again: what it used counts with its end
             running.used, earlier.used = earlier.used, {}
