@@ -12,7 +12,7 @@ from outlast.duties.connected_calls import run_connected
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.testing import call
 from outlast.transitions import connections
-from tests.support.turns.runtime import Runtime, events_of, scripted
+from tests.support.turns.runtime import Runtime, events_of, scripted, wait_for_event
 
 KEYS = (Fernet.generate_key().decode(),)
 TOKEN = "ghp_token-4711"
@@ -148,3 +148,26 @@ async def test_one_that_was_set_between_the_look_and_the_wait_is_found(
         await run_connected(outlast.database)
         await session.settled()
         assert [f"main {len(TOKEN)}"] == SEEN
+
+
+async def test_a_parked_call_that_asks_for_it_waits_too(runtime: Runtime) -> None:
+    """A17: its turn had let go of it; it is run again from its start when the connection is set."""
+    asks = asyncio.Event()
+
+    async def push() -> str:
+        await asks.wait()
+        return f"pushed {len(await public.connection('github'))}"
+
+    tool = Tool(push, metadata=hints(idempotent=True, budget=0.01))
+    model = scripted(call("push"), "Later.", "Set it.", "Pushed.")
+    async with runtime(model, tools=[tool], encryption_keys=KEYS) as outlast:
+        session = await outlast.sessions.create()
+        await (await session.send("Push.")).outcome()
+        asks.set()
+        await wait_for_event(session, "request.opened")
+        [task] = await session.tasks()
+        assert (task.state, task.worker_id) == (TaskState.AWAITING_INPUT, None)
+        await outlast.connections.set("github", TOKEN)
+        await session.settled()
+        [task] = await session.tasks()
+        assert (task.state, task.result) == (TaskState.SUCCEEDED, f"pushed {len(TOKEN)}")

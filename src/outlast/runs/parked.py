@@ -14,6 +14,7 @@ from outlast.calls import outcomes
 from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.files import has_files, separate
+from outlast.calls.gates.connection import connection_needed, wait_for
 from outlast.calls.hook import really
 from outlast.calls.shared_usage import take_used
 from outlast.calls.view import Viewed, Viewer
@@ -27,7 +28,7 @@ from outlast.store.repositories import outputs, spending, tasks
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks, task_errors, task_moves
+from outlast.transitions import many_tasks, requests, task_errors, task_moves
 from outlast.transitions.many_tasks import Ending
 from outlast.values import clean
 from outlast.values.redact import error_chain, last_line, redact
@@ -264,9 +265,33 @@ class ParkedCalls:
         if isinstance(channel, CallChannel):
             await channel.close()
             said = _last_words(channel)
+        if await self._awaits_connection(owned):
+            return
         state, value, error = _truth(owned)
         viewed = await self._view(owned, value) if state is TaskState.SUCCEEDED else None
         await self._tell(owned, state, viewed=viewed, error=error, said=said)
+
+    async def _awaits_connection(self, owned: Owned) -> bool:
+        """It lacks a connection, and its tool may be run again: its task waits for it, without a worker."""
+        ended, task_id = really(owned.call, owned.inner), owned.task_id
+        missing = None if ended.cancelled() else connection_needed(ended.exception())
+        wanted = None if missing is None else wait_for(missing)
+        if task_id is None or wanted is None:
+            return False
+
+        def wait(unit: Unit) -> bool:
+            task = task_moves.locked(unit, task_id)
+            if task is None or not task.may_run_again or task.cancel_requested_at is not None:
+                return False
+            left = task_moves.seconds_left(unit, task)
+            runs = None if left is None else timedelta(seconds=left)
+            asked = requests.request_of(unit, "connection", wanted.prompt, wanted.details, waits=None, runs=runs)
+            return requests.wait(unit, task_id, asked, attempt=owned.attempt)
+
+        try:
+            return await retry_while_unavailable(lambda: self._database.transaction(wait, name="wait"))
+        except StoreUnavailable:
+            return True  # closed: whoever opens it next finds a task whose worker is gone
 
     async def _view(self, owned: Owned, value: Any) -> Viewed:
         plain, content = separate(value) if has_files(value) else (value, [])
