@@ -114,7 +114,6 @@ MISSING: Mapping[str, str] = {
     "A14": "Only the shell command.",
     "B3": "All but `schedule`.",
     "B8": "Not there yet.",
-    "B9": "Not there yet.",
     "B11": "Not there yet.",
     "C3": "The view of its last messages in the parent is not there yet.",
     "D11": "The live context of the resource is not there yet.",

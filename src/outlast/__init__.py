@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from outlast.agents.host import TurnContext
     from outlast.calls.call import artifact, cost, idempotency_key, output, progress, secret
     from outlast.calls.connection import connection, connection_sync
+    from outlast.calls.external import external
     from outlast.client.client import Client
     from outlast.errors import OutlastError
     from outlast.events.event import Event
@@ -44,6 +45,7 @@ __all__ = [
     "connection",
     "connection_sync",
     "cost",
+    "external",
     "hints",
     "idempotency_key",
     "output",
@@ -72,6 +74,7 @@ _HOMES = {
     "connection": "calls.connection",
     "connection_sync": "calls.connection",
     "cost": "calls.call",
+    "external": "calls.external",
     "hints": "tool_hints",
     "idempotency_key": "calls.call",
     "output": "calls.call",

@@ -117,6 +117,12 @@ class NoEncryptionKey(OutlastError):
     code = "no_encryption_key"
 
 
+class NoServerKey(OutlastError):
+    """A server would complete an operation, and no key for that is set: nothing was looked up."""
+
+    code = "no_server_key"
+
+
 class StoreUnavailable(OutlastError):
     """The database did not take the commit: nothing was acknowledged; try again."""
 

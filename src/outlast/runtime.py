@@ -24,6 +24,7 @@ from outlast.calls.channel import ChannelHome
 from outlast.calls.connection import ConnectionSource
 from outlast.calls.control.parts import ControlParts
 from outlast.calls.control.toolset import INSTRUCTIONS, control_toolset
+from outlast.calls.external import OperationSource
 from outlast.calls.hook import CallPolicy
 from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
@@ -38,6 +39,7 @@ from outlast.engines.outbox import EngineOutbox, Listener
 from outlast.errors import InvalidInput, NotFound, NotStarted, NoWorkers
 from outlast.events.signals import LocalSignals
 from outlast.handles import usage
+from outlast.handles.completions import Completions
 from outlast.handles.connections import Connections, Rekeyed, rekey
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
@@ -131,6 +133,8 @@ class Outlast(Generic[DepsT, OutputT]):
         self._sealing = _sealing(self.settings)
         self._hosts: Mapping[str, AgentHost] = {}
         self._listeners: list[Listener] = []
+        self.public_url = self.settings.public_url
+        """Where others reach this server, for the completion of operations elsewhere; None if nobody has said it."""
         self._check_place: Callable[[], Awaitable[None]] = _nowhere_to_look
 
     @property
@@ -155,7 +159,13 @@ class Outlast(Generic[DepsT, OutputT]):
     def tasks_of(self, owner_id: str, *, with_money: bool = True) -> Tasks:
         """The background tasks of an owner. `with_money=False`: without what anything cost."""
         services = replace(self._open(), is_money_shown=with_money)
-        return Tasks(services.database, services.signals, OwnerId(owner_id), services.shown)
+        return Tasks(services.database, services.signals, OwnerId(owner_id), services.shown, self.completions)
+
+    @property
+    def completions(self) -> Completions:
+        """Ends the operations elsewhere of all owners; whoever uses it has asked who may."""
+        services = self._open()
+        return Completions(services.database, services.files, services.secrets)
 
     def events_of(
         self,
@@ -450,6 +460,13 @@ class Outlast(Generic[DepsT, OutputT]):
                 deadline=settings.call_deadline,
                 connections=ConnectionSource(
                     database, self._sealing, self._clock, asyncio.get_running_loop(), settings.connection_urls
+                ),
+                external=OperationSource(
+                    database,
+                    lambda: self.public_url,
+                    settings.call_deadline,
+                    settings.max_open_tasks_per_session,
+                    asyncio.get_running_loop(),
                 ),
             ),
             control=control_toolset(ControlParts(database, files, signals, self._clock, settings.call_deadline)),

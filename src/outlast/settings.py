@@ -198,6 +198,17 @@ class Settings(BaseSettings):
         description="Connections over which nobody was let in yet; past that, the oldest silent one is closed "
         "(`outlast serve`).",
     )
+    public_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s?#]+$",
+        description="Where others reach this server, such as https://agents.example.org: completion URLs of external "
+        "operations begin with it. `outlast serve` on this machine only knows its own.",
+    )
+    server_key: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="With this key, as a bearer token, a server of yours completes external operations of all owners.",
+    )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Origins whose pages may call the server; none unless set. A JSON list."
     )
@@ -237,5 +248,5 @@ def from_environment() -> Settings:
 def _wrong(error: ErrorDetails) -> str:
     name = str(error["loc"][0]).upper().removeprefix(PREFIX)
     hint = ": write seconds, or PT1M30S" if error["type"].startswith("time_delta_pars") else ""
-    value = "" if name == "ENCRYPTION_KEYS" else f"={error['input']}"
+    value = "" if name in ("ENCRYPTION_KEYS", "SERVER_KEY") else f"={error['input']}"
     return f"{PREFIX}{name}{value}: {error['msg']}{hint}"

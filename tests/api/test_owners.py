@@ -130,6 +130,7 @@ USES: dict[str, Use] = {
     "list_tasks": Use(),
     "get_task": Use(before=a_task),
     "cancel_task": Use({}, before=a_task),
+    "complete_task": Use({"success": True}, before=a_task, status=409),
     "settle_task": Use({"verdict": "worked"}, before=a_task, status=409),
     "task_output": Use(before=a_task),
     "chat": Use({"id": "trip", "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]}),
@@ -167,7 +168,9 @@ UNKNOWN = {
 async def a_world(runtime: Runtime) -> AsyncGenerator[World]:
     here = Checkpoint()
     keys = (Fernet.generate_key().decode(),)
-    async with serving(runtime(obedient(here), tools=[survey_tool(here)], encryption_keys=keys)) as server:
+    async with serving(
+        runtime(obedient(here), tools=[survey_tool(here)], encryption_keys=keys, server_key="k" * 16)
+    ) as server:
         ada, ben = await server.client("ada"), await server.client("ben")
         yield World(server, ada, ben, await server.client("root", role="admin"))
         here.open()

@@ -1,88 +1,66 @@
-"""Calls whose result comes from outside: it cannot be given yet, and that is said (A1, B4)."""
+"""Calls whose result comes from outside: each is a task, which somebody completes (A1, B4, B9)."""
 
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, ApprovalRequired, CallDeferred, DeferredToolRequests, Tool, ToolDefinition
+from pydantic_ai import Agent, CallDeferred, DeferredToolRequests, Tool, ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
 from outlast import hints
 from outlast.testing import ScriptedModel, call
 from tests.support.moments.checkpoint import Checkpoint
-from tests.support.turns.background import task_that
+from tests.support.turns.background import nth_event, only_task, task_that, wakes_seen
 from tests.support.turns.runtime import Runtime
 
-RAN: list[int] = []
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}}
-
-
-def act(x: int) -> str:
-    RAN.append(x)
-    return "done"
 
 
 def hands_out(x: int) -> str:
     raise CallDeferred
 
 
-KINDS: dict[str, tuple[dict[str, Any], str]] = {
-    "outside": (
-        {"toolsets": [ExternalToolset([ToolDefinition(name="act", parameters_json_schema=SCHEMA)])]},
-        "It was not run.",
-    ),
-    "handed out": ({"tools": [Tool(hands_out, name="act")]}, "It may take effect."),
+KINDS: dict[str, dict[str, Any]] = {
+    "outside": {"toolsets": [ExternalToolset([ToolDefinition(name="act", parameters_json_schema=SCHEMA)])]},
+    "handed out": {"tools": [Tool(hands_out, name="act")]},
 }
 
 
 @pytest.mark.parametrize("name", KINDS)
-async def test_a_call_that_nobody_can_answer_is_told_as_it_is(runtime: Runtime, name: str) -> None:
-    """A1, B4: it never ran, another try would end alike, and the session goes on."""
-    given, words = KINDS[name]
-    RAN.clear()
-    agent = Agent(ScriptedModel([call("act", x=1), "Well then."]), name="agent", **given)
-    async with runtime(agent=agent) as outlast:
-        session = await outlast.sessions.create()
-        outcome = await session.ask("act")
-        assert outcome.state == "failed"
-        assert outcome.error is not None
-        assert (outcome.error["kind"], outcome.error["is_retryable"]) == ("deferred_call", False)
-        [told] = outcome.calls
-        assert (told.outcome, str(told.result).endswith(words)) == ("interrupted", True), told.result
-        left = [each["tool"] for each in (await session.refresh()).interrupted_calls]
-        assert left == (["act"] if name == "handed out" else []), "what never ran is nothing to settle"
-        assert (await session.ask("go on")).text == "Well then."
-    assert RAN == []
-
-
-@pytest.mark.parametrize("name", KINDS)
-async def test_an_agent_that_gives_such_calls_as_output_completes(runtime: Runtime, name: str) -> None:
-    """A1, B4: the program gets what is asked for, and the log tells what became of the call."""
-    given, words = KINDS[name]
-    model = ScriptedModel([call("act", x=1), "Well then."])
-    agent = Agent(model, output_type=[str, DeferredToolRequests], name="agent", **given)
-    async with runtime(agent=agent) as outlast:
-        session = await outlast.sessions.create()
-        outcome = await session.ask("act")
-        assert isinstance(outcome.output, DeferredToolRequests)
-        [told] = outcome.calls
-        assert (told.outcome, str(told.result).endswith(words)) == ("interrupted", True), told.result
-        left = [each["tool"] for each in (await session.refresh()).interrupted_calls]
-        assert left == (["act"] if name == "handed out" else [])
-        assert (await session.ask("go on")).text == "Well then."
-
-
-@pytest.mark.parametrize(
-    ("asks", "words"), [(ApprovalRequired, "It was not run."), (CallDeferred, "It may take effect.")]
-)
-async def test_a_parked_call_that_nobody_can_answer_is_told_as_it_is(
-    runtime: Runtime, asks: type[Exception], words: str
+@pytest.mark.parametrize("output_type", [str, [str, DeferredToolRequests]])
+async def test_the_result_of_such_a_call_is_the_completion_of_a_task(
+    runtime: Runtime, name: str, output_type: Any
 ) -> None:
-    """A1, B4: its task says what it asks for, and not that something broke."""
+    """A1, B4, B9: the model gets a handle at once, the run goes on, and the owner completes the task."""
+    model = ScriptedModel([call("act", x=1), "Waiting.", "There it is."])
+    agent = Agent(model, output_type=output_type, name="agent", **KINDS[name])
+    checked: list[Any] = []
+
+    @agent.output_validator
+    def check(output: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
+        checked.append(output)
+        return output
+
+    async with runtime(agent=agent) as outlast:
+        session = await outlast.sessions.create()
+        outcome = await (await session.send("act")).outcome()
+        task = await only_task(session)
+        assert (outcome.output, task.kind, task.state) == ("Waiting.", "external", "running")
+        [told] = outcome.calls
+        assert (told.outcome, told.result["task_id"], task.call_id) == ("parked", task.id, told.call_id)
+        assert (await session.refresh()).interrupted_calls == []
+        assert (await outlast.tasks.complete(task.id, result="from outside")).applied
+        await nth_event(session, "turn.completed", 2)
+        assert "from outside" in (await wakes_seen(session))[0]
+    assert checked == ["Waiting.", "There it is."]
+
+
+async def test_a_parked_call_that_hands_its_work_out_is_completed_too(runtime: Runtime) -> None:
+    """A1, B4, B9: one call, one task: it goes on without a worker."""
     here = Checkpoint()
 
     async def act() -> str:
         await here()
-        raise asks
+        raise CallDeferred
 
     tool = Tool(act, metadata=hints(budget=0.01))
     model = ScriptedModel([call("act"), "It goes on.", "I see."])
@@ -90,7 +68,7 @@ async def test_a_parked_call_that_nobody_can_answer_is_told_as_it_is(
         session = await outlast.sessions.create()
         assert (await (await session.send("act")).outcome()).text == "It goes on."
         here.open()
-        ended = await task_that(session, lambda task: task.is_over)
-        assert ended.error is not None
-        assert ended.error["kind"] == "deferred_call"
-        assert ended.error["message"].endswith(words)
+        task = await task_that(session, lambda each: each.kind == "external")
+        assert (task.state, task.worker_id) == ("running", None)
+        assert (await outlast.tasks.complete(task.id, error="No.")).applied
+        await nth_event(session, "turn.completed", 2)

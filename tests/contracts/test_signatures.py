@@ -50,6 +50,7 @@ SAME_THING = {
     **dict.fromkeys(("SessionId", "TurnId", "TaskId", "InputId", "KeyId"), "str"),
     "TaskAnswer": "Task",
     "PieceAnswer": "Piece",
+    "CompletionAnswer": "Completed",
     "InputAnswer": "Input",
     "KeyAnswer": "Key",
     "ConnectionAnswer": "Connection",

@@ -23,6 +23,8 @@ NAMES = [
     "artifact",
     "connection",
     "connection_sync",
+    "cost",
+    "external",
     "hints",
     "idempotency_key",
     "output",

@@ -30,19 +30,25 @@ _MARKS = (b",", b"[", b"{", b"\\")
 class AdmittedRoute(APIRoute):
     """A route of ours. One with a `Caller` admits it first; one without reads little."""
 
+    has_caller = False
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._has_caller = _asks_who(self.dependant)
+        self.has_caller = self.has_caller or _asks_who(self.dependant)
+
+    async def let_in(self, admission: "Admission", request: Request) -> str:
+        """From the headers alone. Gives under which name its bytes and requests are counted."""
+        return await admission.let_in(request)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         admission: Admission = scope["app"].state.admission
         if scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
-        elif not self._has_caller:
+        elif not self.has_caller:
             await super().handle(scope, admission.body_of_anybody(receive), send)
         else:
             request = Request(scope)
-            owner_id = await admission.let_in(request)
+            owner_id = await self.let_in(admission, request)
             with admission.open_requests.opened(owner_id):
                 await super().handle(scope, admission.body_of(owner_id, request, receive), send)
 
@@ -77,12 +83,16 @@ class Admission:
     async def let_in(self, request: Request) -> str:
         """The owner of the request, whom the routes know from now on."""
         principal = request.state.principal = await self.gate.admit(request)
+        self.count(request, principal.owner_id)
+        return principal.owner_id
+
+    def count(self, request: Request, owner_id: str) -> None:
+        """Whoever sends it is known: is there room for it?"""
         connection = request.scope.get(CONNECTION)
         if connection is not None:
             connection.be_known()
-        self.open_requests.check(principal.owner_id)
-        self.bytes_rate.take(principal.owner_id, _announced(request) or 0)
-        return principal.owner_id
+        self.open_requests.check(owner_id)
+        self.bytes_rate.take(owner_id, _announced(request) or 0)
 
     def body_of(self, owner_id: str, request: Request, receive: Receive) -> Receive:
         """Bytes that were not announced are counted as they come."""

@@ -19,6 +19,7 @@ from outlast.api.pacing import Pacing
 from outlast.api.routes import (
     about,
     ai_sdk,
+    completion,
     connections,
     events,
     feed,
@@ -44,7 +45,22 @@ from outlast.observe.stalls import watching_for_stalls
 from outlast.runtime import Outlast
 from outlast.settings import Settings
 
-_V1 = (login, sessions, messages, turns, events, feed, spawn, tasks, requests, connections, about, keys, pause)
+_V1 = (
+    login,
+    sessions,
+    messages,
+    turns,
+    events,
+    feed,
+    spawn,
+    tasks,
+    requests,
+    completion,
+    connections,
+    about,
+    keys,
+    pause,
+)
 
 
 def create_app(

@@ -142,7 +142,7 @@ class Gate:
 
     def __init__(self, authenticators: Sequence[Authenticator], rate: Rate, strangers: Strangers) -> None:
         self._authenticators = authenticators
-        self._rate = rate
+        self.rate = rate
         self._strangers = strangers
         self._is_programs = any(isinstance(each, ByProgram) for each in authenticators)
 
@@ -159,10 +159,19 @@ class Gate:
             except Unauthenticated:
                 self._strangers.forget(shown)
                 raise
-        self._rate.take(found.owner_id)
+        self.rate.take(found.owner_id)
         if found.scope == "read" and request.method not in _SAFE:
             raise Forbidden("This key may only read.")
         return found
+
+    async def admit_stranger(self, looking: Awaitable[str | None]) -> str:
+        """Whoever shows something else than the authenticators know; `looking` gives whose it is, if anybody's."""
+        async with self._strangers.place():
+            owner_id = await looking
+            if owner_id is None:
+                raise Unauthenticated("This token does not complete this task.")
+        self.rate.take(owner_id)
+        return owner_id
 
     def caller_of(self, request: Request) -> bytes:
         """What tells one caller from another before anybody is asked: strangers of one address are one."""

@@ -38,6 +38,7 @@ STATUS: Mapping[str, int] = {
     "limit_reached": 429,
     "store_unavailable": 503,
     "no_workers": 503,
+    "no_server_key": 503,
     "not_started": 503,
 }
 _CODES = {
@@ -68,6 +69,7 @@ _TITLES = {
     "limit_reached": "The limit is reached",
     "store_unavailable": "The database is not available",
     "no_workers": "Nobody is there to run work",
+    "no_server_key": "No server key is set",
     "not_started": "It is not running",
     "internal_error": "Something went wrong in the server",
 }

@@ -2,11 +2,13 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
+from itertools import count
 from typing import Any, Protocol
 
 from outlast.calls.threads import SharedThreads
@@ -43,6 +45,30 @@ class Connections(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OpenOperation:
+    """Work elsewhere that a call has set going: its task, and what completes it."""
+
+    task_id: TaskId
+    title: str
+    url: str = field(repr=False)
+    token: str = field(repr=False)
+    is_new: bool
+
+
+class Operations(Protocol):
+    """Opens operations elsewhere for calls. Its coroutines run on `loop` alone."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+
+    async def open_for(
+        self, call: "RunningCall", *, deadline: timedelta | None, title: str | None
+    ) -> OpenOperation: ...
+
+    async def withdraw(self, call: "RunningCall", task_id: TaskId) -> bool: ...
+
+
 @dataclass(slots=True, eq=False)
 class RunningCall:
     """One invocation in progress. `threads` are the thread jobs its tool started: a thread cannot be killed.
@@ -67,6 +93,13 @@ class RunningCall:
     """Whose share of the threads it takes."""
     connections: Connections | None = None
     """Where its tool finds its owner's credentials."""
+    agent: str = ""
+    external: Operations | None = None
+    """Where its tool opens operations elsewhere."""
+    operations: list[OpenOperation] = field(default_factory=list[OpenOperation])
+    """Those that it has opened and not withdrawn: its end names them."""
+    ordinals: Iterator[int] = field(default_factory=count)
+    """The number of the next one, so that another attempt finds them again."""
     shared_usage: object | None = None
     """The usage of its run, which its tool may hand to another agent."""
     used: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -18,7 +18,7 @@ from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.toolsets import AbstractToolset
 
 from outlast import trace
-from outlast.calls import outcomes
+from outlast.calls import opened, outcomes
 from outlast.calls.call import RunningCall, current_call
 from outlast.calls.channel import CallChannel
 from outlast.calls.connection import ConnectionRequired
@@ -154,16 +154,21 @@ class CallHook(RunTasks):
         verdict = await self.gates.admit(request)
         if not isinstance(verdict, Run):
             return await self._answer(request, verdict)
+        if request.is_external and not self._has_handler(ctx.root_capability):
+            return await self._hand_out(request)
         hand_back(request)
         try:
             return await self._run(ctx, call, request, handler, args=verdict.args)
         except ConnectionRequired as missing:
             return await self._answer(request, wait_for(missing) or Answer(failure=clean.words_of(missing)))
         except (ApprovalRequired, CallDeferred) as asked:
-            verdict = await self.gates.admit(asking(request, asked))
-            if isinstance(verdict, Run):
-                raise
-            return await self._answer(request, verdict)
+            request = asking(request, asked)
+            verdict = await self.gates.admit(request)
+            if not isinstance(verdict, Run):
+                return await self._answer(request, verdict)
+            if request.is_external and not self._has_handler(ctx.root_capability):
+                return await self._hand_out(request)
+            raise
 
     def _request(
         self, ctx: RunContext[Any], call: ToolCallPart, tool_def: ToolDefinition, args: Any, hints: Hints
@@ -202,6 +207,21 @@ class CallHook(RunTasks):
         value = outcomes.normalise(verdict.value)
         record.move(CallState.SUCCEEDED, content_of(value))
         return value
+
+    async def _hand_out(self, request: CallRequest) -> Any:
+        """Its result comes from outside, as the completion of a task; noted before it is told."""
+
+        async def make() -> Parked | NotParked:
+            answer = await self.parking.hand_out(request)
+            if isinstance(answer, Parked):
+                self.records.begin(request.call_id).move(CallState.PARKED, answer)
+            return answer
+
+        answer = await decided(make())
+        if isinstance(answer, Parked):
+            return answer.handle
+        words = outcomes.HANDED_OUT if request.has_begun else outcomes.CANNOT_WAIT
+        return await self._answer(request, Answer(failure=words))
 
     async def _make_wait(self, request: CallRequest, wait: Wait) -> Parked | NotParked:
         answer = await self.parking.wait(request, wait)
@@ -318,6 +338,8 @@ class CallHook(RunTasks):
                 raise missing from None
             error = self._failed(request, outcomes.translate(running.tool, exc, running.secrets))
             if isinstance(error, outcomes.FAILURES):
+                left = opened.left_open(running)
+                error = error if left is None else _with_advice(error, [left])
                 self.records.of(running.call_id).move(CallState.FAILED, clean.words_of(error, most=None))
             raise error from exc
         if running.tool not in self.control.tools:
@@ -329,7 +351,8 @@ class CallHook(RunTasks):
         await _closed(running, self.policy.grace)
         if ended.cancelled():
             raise outcomes.internal_error(running.tool, asyncio.CancelledError(), running.secrets)
-        return await self.host.view(running, outcomes.plain_value(ended.result(), running.secrets))
+        value = await self.host.view(running, outcomes.plain_value(ended.result(), running.secrets))
+        return opened.with_operations(running, value)
 
     def _failed(self, request: CallRequest, error: BaseException) -> BaseException:
         if request.tool in self.control.tools:

@@ -20,6 +20,10 @@ _AWAITING = (
     "Not run yet: it waits for {kind}, as task {task_id}. What becomes of it will be told to you here. Go on with "
     "other work or end your turn, and tell the user what it waits for."
 )
+_OUTSIDE = (
+    "Its result comes from outside, as the end of task {task_id}, and will be told to you here. Go on with other work "
+    "or end your turn."
+)
 _SO: Mapping[str, str] = {"budget": "that is past its budget", "steering": "a new message came"}
 
 
@@ -45,6 +49,10 @@ class Parking(Protocol):
         self, call: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta, *, reason: Reason
     ) -> Parked | NotParked: ...
 
+    async def hand_out(self, call: CallRequest) -> Parked | NotParked:
+        """A call whose result comes from outside becomes a task that waits for its completion."""
+        ...
+
     async def wait(self, call: CallRequest, wait: Wait) -> Parked | NotParked:
         """A call that has not begun becomes a task that waits for somebody."""
         ...
@@ -61,6 +69,12 @@ def handle_of(task_id: TaskId, tool: str, budget_seconds: float, facts: Mapping[
         **facts,
         "message": _MESSAGE.format(ran=ran(facts), why=why, task_id=task_id),
     }
+
+
+def outside_handle(task_id: TaskId, tool: str) -> dict[str, Any]:
+    """What the model gets at once of a call whose result comes from outside."""
+    message = _OUTSIDE.format(task_id=task_id)
+    return {"type": "background", "task_id": task_id, "tool": tool, "budget_seconds": 0, "message": message}
 
 
 def awaiting_handle(task_id: TaskId, tool: str, kind: str) -> dict[str, Any]:

@@ -40,17 +40,21 @@ class Viewer:
         if len(text) <= LARGEST:
             return Viewed(value)
         file = await retry_while_unavailable(lambda: self._files.put(call.session_id, text.encode()))
-        shown = {
-            "truncated": True,
-            "bytes_total": len(text.encode()),
-            "characters_total": len(text),
-            "next_offset": _SHOWN,
-            "text": text[:_SHOWN],
-            "message": f"Read the rest with read_output(id={call.call_id!r}, offset={_SHOWN}, what='result').",
-        }
-        return Viewed(shown, file, len(text))
+        return Viewed(beginning_of(text, call.call_id), file, len(text))
 
     async def keep(self, call: RunningCall, content: Sequence[UserContent]) -> list[Any]:
         """Files, and words beside a result, as JSON for a row. Waits for a file store that is away."""
         plain = {"content": content_type().dump_python(list(content), mode="json")}
         return (await retry_while_unavailable(lambda: pack_object(self._files, call.session_id, plain)))["content"]
+
+
+def beginning_of(text: str, id: str) -> dict[str, Any]:
+    """What stands for a text that is too long. `id`: of the call or task whose result it is."""
+    return {
+        "truncated": True,
+        "bytes_total": len(text.encode()),
+        "characters_total": len(text),
+        "next_offset": _SHOWN,
+        "text": text[:_SHOWN],
+        "message": f"Read the rest with read_output(id={id!r}, offset={_SHOWN}, what='result').",
+    }

@@ -22,7 +22,7 @@ from outlast.cli.verbs.doctor import doctor
 from outlast.cli.verbs.requests import approvals, approve, refuse, reply
 from outlast.cli.verbs.spawn import spawn
 from outlast.cli.verbs.talk import attach, send, stop
-from outlast.cli.verbs.tasks import cancel, logs, ps, settle, wait
+from outlast.cli.verbs.tasks import cancel, complete, logs, ps, settle, wait
 
 app = typer.Typer(
     name="outlast",
@@ -63,6 +63,7 @@ for verb in (
     logs,
     wait,
     cancel,
+    complete,
     settle,
     approvals,
     approve,

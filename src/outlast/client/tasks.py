@@ -1,6 +1,7 @@
-"""Background tasks as a client holds them: list, look, wait, cancel, read output, answer what they ask, settle."""
+"""Background tasks as a client holds them: list, look, wait, cancel, complete, read, answer what they ask, settle."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -9,7 +10,7 @@ from outlast.client.streams import OutputStream
 from outlast.client.turn import deadline, hold, seconds_left
 from outlast.paging import Page
 from outlast.wire.forms import ListOf
-from outlast.wire.task import PieceAnswer, TaskAnswer, TaskFilter
+from outlast.wire.task import CompletionAnswer, PieceAnswer, TaskAnswer, TaskFilter
 from outlast.wire.turn import Verdict
 
 
@@ -70,6 +71,12 @@ class Tasks:
             "POST", path("tasks", task_id, "cancel"), body={"wait": wait}, is_repeatable=True, wait=wait
         )
         return TaskAnswer.model_validate(answer)
+
+    async def complete(self, task_id: str, *, result: Any = None, error: str | None = None) -> CompletionAnswer:
+        """Say how an operation ended that is done elsewhere: with a result, or an error. The first one counts."""
+        body = {"success": True, "result": result} if error is None else {"success": False, "error": error}
+        answer = await self._connection.ask("POST", path("tasks", task_id, "complete"), body=body, is_repeatable=True)
+        return CompletionAnswer.model_validate(answer)
 
     async def output(self, task_id: str, *, offset: int = 0, length: int = 65_536) -> PieceAnswer:
         """A piece of the raw output; `next_offset` reads on, `cut` says what before it is no longer kept."""

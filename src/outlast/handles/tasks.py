@@ -1,4 +1,4 @@
-"""Tasks as a program holds them: list, look, wait, cancel, read their output, answer what they ask, settle."""
+"""Tasks as a program holds them: list, look, wait, cancel, complete, read output, answer what they ask, settle."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -12,6 +12,7 @@ from outlast import paging
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.closable import Stream
 from outlast.events.signals import Signals, task_topic
+from outlast.handles.completions import Completions
 from outlast.handles.shown import Shown
 from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
@@ -21,6 +22,7 @@ from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.unit import Unit
 from outlast.transitions import cancel, open_request, requests, verdicts
+from outlast.transitions.operations import Completed
 from outlast.wire.task import TaskFilter
 from outlast.wire.turn import Verdict
 
@@ -38,6 +40,7 @@ class Tasks:
     signals: Signals
     owner_id: OwnerId
     shown: Shown
+    completions: Completions
 
     async def list(
         self,
@@ -119,6 +122,16 @@ class Tasks:
             name="cancel",
         )
         return await self.wait(task_id, seconds=wait)
+
+    async def complete(self, task_id: TaskId | str, *, result: Any = None, error: str | None = None) -> Completed:
+        """Say how an operation ended that is done elsewhere: with a result, or an error. The first one counts.
+
+        `applied` of what it gives says whether this one did; `task` is the task as it stands.
+        """
+        done = await self.completions.complete(
+            task_id, success=error is None, result=result, error=error, owner_id=self.owner_id
+        )
+        return replace(done, task=self.shown.task(done.task))
 
     async def output(self, task_id: TaskId | str, *, offset: int = 0, length: int = _PAGE) -> Piece:
         """A piece of the raw output; `next_offset` reads on, `cut` says what before it is no longer kept."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from outlast.calls.call import Connections
+from outlast.calls.call import Connections, Operations
 from outlast.calls.channel import CallChannel, ChannelHome
 from outlast.calls.view import Viewer
 from outlast.ids import TaskId, WorkerId
@@ -27,6 +27,7 @@ class CallParts:
     deadline: timedelta
     connections: Connections | None = None
     slots: dict[tuple[str, int], asyncio.Semaphore] = field(default_factory=dict[tuple[str, int], asyncio.Semaphore])
+    external: Operations | None = None
     confirm: Callable[[WorkerId], Coroutine[Any, Any, None]] | None = None
     """Raises AttemptLost when the worker of that name was taken for dead. None: alone with its database, none is."""
 

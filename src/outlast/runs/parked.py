@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed, ToolFailedError, ToolRetryError
 
-from outlast.calls import outcomes
+from outlast.calls import opened, outcomes
 from outlast.calls.call import RunningCall
 from outlast.calls.channel import CallChannel
 from outlast.calls.files import has_files, separate
@@ -28,7 +28,7 @@ from outlast.store.repositories import outputs, spending, tasks
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks, requests, task_errors, task_moves
+from outlast.transitions import many_tasks, operations, requests, task_errors, task_moves
 from outlast.transitions.many_tasks import Ending
 from outlast.values import clean
 from outlast.values.redact import error_chain, last_line, redact
@@ -265,7 +265,7 @@ class ParkedCalls:
         if isinstance(channel, CallChannel):
             await channel.close()
             said = _last_words(channel)
-        if await self._awaits_connection(owned):
+        if await self._is_handed_out(owned) or await self._awaits_connection(owned):
             return
         state, value, error = _truth(owned)
         viewed = await self._view(owned, value) if state is TaskState.SUCCEEDED else None
@@ -293,10 +293,20 @@ class ParkedCalls:
         except StoreUnavailable:
             return True  # closed: whoever opens it next finds a task whose worker is gone
 
+    async def _is_handed_out(self, owned: Owned) -> bool:
+        """Its code has left the work to something outside: its task goes on without a worker, and is completed."""
+        ended, task_id = really(owned.call, owned.inner), owned.task_id
+        if task_id is None or ended.cancelled() or not isinstance(ended.exception(), CallDeferred):
+            return False
+        hand_out = partial(operations.hand_out, task_id=task_id, attempt=owned.attempt)
+        await self._persist(lambda: self._database.transaction(hand_out, name="hand_out"))
+        return True
+
     async def _view(self, owned: Owned, value: Any) -> Viewed:
         plain, content = separate(value) if has_files(value) else (value, [])
         secrets = owned.call.secrets
         viewed = await self._viewer.view(owned.call, secrets.mask(plain))
+        viewed = replace(viewed, value=opened.with_operations(owned.call, viewed.value))
         if not content:
             return viewed
         told = [secrets.mask(each) if isinstance(each, str) else each for each in content]
@@ -382,7 +392,11 @@ def _truth(owned: Owned) -> tuple[TaskState, Any, dict[str, Any] | None]:
     if ended.cancelled() and owned.is_canceled:
         return TaskState.CANCELED, None, None
     exc = asyncio.CancelledError() if ended.cancelled() else ended.exception()
-    return _read(owned, exc, ended.result if exc is None else None)
+    state, value, error = _read(owned, exc, ended.result if exc is None else None)
+    left = opened.left_open(owned.call)
+    if error is not None and left is not None:
+        error = {**error, "message": f"{error['message']}\n{left}"}
+    return state, value, error
 
 
 def _read(

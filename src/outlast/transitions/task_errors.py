@@ -9,6 +9,10 @@ ABANDONED = {
     "message": "It ignored its cancel and may still be running. It may or may not take effect.",
 }
 NOT_ANSWERED = {"kind": "timeout", "message": "Nobody answered before its deadline."}
+NOT_COMPLETED = {
+    "kind": "timeout",
+    "message": "No completion came before its deadline. What was begun elsewhere may still go on.",
+}
 TIMED_OUT = {"kind": "timeout", "message": "It did not end before its deadline and was told to stop."}
 NO_PROGRESS = {"kind": "no_progress", "message": "It was alive but made no progress, and was told to stop."}
 CRASH_LOOP = {"kind": "crash_loop", "message": "Its process ended each time it ran; it is not tried again."}

@@ -23,7 +23,7 @@ from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions import inbox, open_request, places, turn_start, wake
 from outlast.transitions.kinds import registry
-from outlast.transitions.task_errors import NOT_ANSWERED, TIMED_OUT, VERDICTS
+from outlast.transitions.task_errors import NOT_ANSWERED, VERDICTS
 
 
 def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId | None) -> Task:
@@ -183,7 +183,7 @@ def expire(unit: Unit, task_id: TaskId) -> None:
     if task.worker_id is not None and task.state is not TaskState.AWAITING_INPUT:
         return
     if task.deadline_at is not None and task.deadline_at <= unit.now:
-        error = NOT_ANSWERED if task.state is TaskState.AWAITING_INPUT else TIMED_OUT
+        error = NOT_ANSWERED if task.state is TaskState.AWAITING_INPUT else registry.kind_of(task).timed_out
         _end(unit, task, TaskState.FAILED, error=error)
 
 
@@ -247,8 +247,13 @@ def locked(unit: Unit, task_id: TaskId) -> Task | None:
 
 
 def owned(unit: Unit, task_id: TaskId, owner_id: str) -> Task:
+    return found(unit, task_id, owner_id=owner_id)
+
+
+def found(unit: Unit, task_id: TaskId, *, owner_id: str | None = None) -> Task:
+    """With its session's lock held. `owner_id` None: of whoever it is."""
     task = locked(unit, task_id)
-    if task is None or task.owner_id != owner_id:
+    if task is None or owner_id not in (None, task.owner_id):
         raise NotFound("There is no such task.", id=task_id)
     return task
 

@@ -58,4 +58,6 @@ def _characters(task: Task, text: str) -> int:
     if not isinstance(result, dict):
         return len(text)
     view = cast(dict[str, Any], result)
+    if view.get("type") == "external" and isinstance(view.get("result"), dict):
+        view = cast(dict[str, Any], view["result"])
     return view.get("characters_total", len(text)) if view.get("truncated") is True else len(text)

@@ -82,10 +82,17 @@ class Secrets:
             for form in self._values[value]:
                 self._index(form)
             if len(self._values) > self._most:
-                self._forget(next(iter(self._values)))
+                self._forget_oldest(next(iter(self._values)))
             self._few = tuple(self._forms) if len(self._forms) <= _FEW else ()
             self.version += 1
         return True
+
+    def forget(self, value: str) -> None:
+        """It is worth nothing any more, and no longer masked."""
+        with self._lock:
+            if value in self._values:
+                self._remove(value)
+                self._few = tuple(self._forms) if len(self._forms) <= _FEW else ()
 
     def mask(self, value: Any, *, own: Own | None = None) -> Any:
         """A copy with every registered value starred out at its own length, so that offsets in text stay true.
@@ -153,10 +160,13 @@ class Secrets:
             known = self._windows.setdefault(form[offset : offset + _WINDOW], {})
             known[offset] = known.get(offset, 0) + 1
 
-    def _forget(self, value: str) -> None:
+    def _forget_oldest(self, value: str) -> None:
         if not self._is_full:
             self._is_full = True
             log.warning("too many secrets are registered: the oldest are no longer masked", most=self._most)
+        self._remove(value)
+
+    def _remove(self, value: str) -> None:
         for form in self._values.pop(value):
             self._forms[form] -= 1
             if not self._forms[form]:

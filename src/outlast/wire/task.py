@@ -178,6 +178,22 @@ class RefuseBody(Said):
     reason: str = Field(default="", max_length=4_000, description="Told to the model.")
 
 
+class CompletionBody(Body):
+    """How an operation ended: `success` with its `result`, or not, with its `error`."""
+
+    success: bool
+    result: JsonValue = Field(default=None, description="What it came to. The model reads long ones in pieces.")
+    error: JsonValue = Field(default=None, description="Why it failed, in words.")
+
+
+class CompletionAnswer(Answer):
+    """The state in which the task stands. `applied`: this completion ended it; else it had ended before."""
+
+    id: str
+    state: Literal["queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+    applied: bool
+
+
 class PieceAnswer(Answer):
     """A part of an output. `cut` characters before it are no longer kept; read on with `after=next_offset`."""
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from outlast.api.auth import Principal
 from outlast.cli.app_file import AnyOutlast
+from outlast.cli.server.listening import address_of
 from outlast.cli.server.shutdown import ShutdownSignals
 from outlast.cli.server_file import ServerFile
 from outlast.errors import StoreUnavailable
@@ -75,8 +76,7 @@ class Server(uvicorn.Server):
                 break
 
     async def _announce(self) -> None:
-        host, port = self._listening.getsockname()[:2]
-        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        url = address_of(self._listening)
         place = ServerFile.beside(self._outlast.path)
         key, token = await self._token(place)
         place.write(url, token)

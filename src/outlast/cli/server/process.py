@@ -18,7 +18,7 @@ from outlast.cli.app_file import AnyOutlast, load_app
 from outlast.cli.server import shutdown
 from outlast.cli.server.first_steps import first_steps
 from outlast.cli.server.http_server import Server
-from outlast.cli.server.listening import listen, raise_file_limit
+from outlast.cli.server.listening import address_of, listen, raise_file_limit
 from outlast.cli.server.memory import freeze_loaded
 from outlast.cli.server.shutdown import ShutdownSignals
 from outlast.cli.server.supervisor import Supervisor
@@ -74,6 +74,8 @@ def run(
     if host not in _LOCAL:
         console.print(f"Listening on {host}: everybody who can reach it needs a key. Put TLS in front of it.")
     listening = listen(host, port, console)
+    if outlast.public_url is None and host in _LOCAL:  # whoever completes an operation is on this machine too
+        outlast.public_url = address_of(listening)
     raise_file_limit()
     config = uvicorn.Config(
         create_app(outlast, log_requests=True),
@@ -87,6 +89,7 @@ def run(
     signals = ShutdownSignals()
     if supervisor is not None:
         signals.before_forced_exit = supervisor.kill
+        supervisor.public_url = outlast.public_url
     server = Server(config, outlast, listening, console, advice, signals)
 
     def say_why() -> None:

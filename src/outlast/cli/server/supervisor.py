@@ -1,6 +1,7 @@
 """The worker processes of a server: started, restarted when they end, and shut down with it."""
 
 import asyncio
+import os
 import sys
 import time
 from contextlib import suppress
@@ -8,6 +9,8 @@ from types import TracebackType
 from typing import Self
 
 import structlog
+
+from outlast.variables import PREFIX
 
 log = structlog.get_logger("outlast.supervisor")
 
@@ -27,6 +30,8 @@ class Supervisor:
         given = [] if database is None else [f"--database={database}"]
         self._command = (sys.executable, "-m", "outlast", "worker", app, *given, "--exit-with-parent")
         self._size = size
+        self.public_url: str | None = None
+        """Where others reach the server, for its workers."""
         self._shutdown_seconds = shutdown_seconds
         self._shutting_down = asyncio.Event()
         self._processes: set[asyncio.subprocess.Process] = set()
@@ -77,8 +82,9 @@ class Supervisor:
 
     async def _run_one(self) -> int:
         # In a session of its own: else Ctrl-C would reach it too, and the server's SIGTERM would be its second signal.
+        known = {} if self.public_url is None else {f"{PREFIX}PUBLIC_URL": self.public_url}
         process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=asyncio.subprocess.PIPE, start_new_session=True
+            *self._command, stdin=asyncio.subprocess.PIPE, start_new_session=True, env={**os.environ, **known}
         )
         self._processes.add(process)
         try:

@@ -1,9 +1,10 @@
-"""Verbs about background tasks: ps, logs, wait, cancel, settle."""
+"""Verbs about background tasks: ps, logs, wait, cancel, complete, settle."""
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable
-from typing import Annotated, Literal, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -206,6 +207,41 @@ def cancel(
         return Exit.OK if found.is_over else Exit.STILL_RUNNING
 
     ask(url, token, work)
+
+
+def complete(
+    task: TaskArgument,
+    result: Annotated[
+        str | None, typer.Option(metavar="JSON", help="What it came to, as JSON; what is no JSON is taken as text.")
+    ] = None,
+    error: Annotated[str | None, typer.Option(metavar="TEXT", help="Why it failed.")] = None,
+    url: Url = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how an operation ended that is done elsewhere, and that nobody has completed; the model is told."""
+    if result is not None and error is not None:
+        raise typer.BadParameter("An operation ends with a result or with an error: give one of them.")
+
+    async def work(client: Client) -> None:
+        answer = await client.tasks.complete(task, result=_json_or_text(result), error=error)
+        if as_json:
+            print_json(answer)
+        elif answer.applied:
+            print(f"Completed as {answer.state}; the model will hear of it.")
+        else:
+            print(f"It had ended before, as {answer.state}: nothing has changed.")
+
+    ask(url, token, work)
+
+
+def _json_or_text(given: str | None) -> Any:
+    if given is None:
+        return None
+    try:
+        return json.loads(given)
+    except ValueError:
+        return given
 
 
 def settle(

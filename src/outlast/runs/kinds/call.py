@@ -246,6 +246,8 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         owner_id=task.owner_id,
         connections=parts.connections,
         slots=parts.slots,
+        agent=task.agent,
+        external=parts.external,
     )
 
 

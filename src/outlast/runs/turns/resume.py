@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 
 from outlast.agents.messages import history
 from outlast.calls.outcomes import MAY_HAVE_RUN, interrupted
-from outlast.calls.parking import awaiting_handle, handle_of
+from outlast.calls.parking import awaiting_handle, handle_of, outside_handle
 from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import TaskId
@@ -112,6 +112,8 @@ def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked:
 
 def _handle(task: Task, tool: str) -> dict[str, Any]:
     """What the model was, or will be, given of a call that is a task."""
+    if task.kind == "external" and task.parked is None:
+        return outside_handle(task.id, tool)
     if task.request is not None and task.parked is None:
         return awaiting_handle(task.id, tool, task.request["kind"])
     budget = task.spec.get("budget_seconds", 0)

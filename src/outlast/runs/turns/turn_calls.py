@@ -16,7 +16,7 @@ from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.standing import GateContext
-from outlast.calls.parking import NotParked, Parked, awaiting_handle, handle_of
+from outlast.calls.parking import NotParked, Parked, awaiting_handle, handle_of, outside_handle
 from outlast.calls.shared_usage import take_used
 from outlast.clock import monotonic
 from outlast.events.types import EventType
@@ -145,6 +145,8 @@ class TurnCalls:
             owner_id=self._owner_id,
             connections=self._parts.connections,
             slots=self._parts.slots,
+            agent=self._agent,
+            external=self._parts.external,
         )
         if earlier is not None:  # it runs again: what it used counts with its end
             running.used, earlier.used = earlier.used, {}
@@ -242,6 +244,32 @@ class TurnCalls:
 
         refusal = await self._log.commit("wait", make)
         return refusal or Parked(task_id, awaiting_handle(task_id, call.tool, wait.kind))
+
+    async def hand_out(self, call: CallRequest) -> Parked | NotParked:
+        """A task without a worker, which somebody outside completes."""
+        task_id, secrets = ids.task_id(), self._parts.home.secrets
+
+        def make(unit: Unit) -> NotParked | None:
+            refusal = self._refusal(unit)
+            if refusal is not None:
+                return refusal
+            new = NewTask(
+                task_id,
+                title=call.tool,
+                kind="external",
+                turn_id=call.turn_id,
+                call_id=call.call_id,
+                agent=self._agent,
+                tool=call.tool,
+                spec={"args": secrets.mask(call.raw_args)},
+                group=call.hints.group,
+                deadline_at=unit.now + (call.hints.deadline or self._parts.deadline),
+            )
+            task_moves.make(unit, call.session_id, new, worker_id=None)
+            return None
+
+        refusal = await self._log.commit("hand_out", make)
+        return refusal or Parked(task_id, outside_handle(task_id, call.tool))
 
     def _refusal(self, unit: Unit) -> NotParked | None:
         fence = self._log.fence

@@ -7,6 +7,7 @@ from typing import Any
 
 from outlast.limits import Limits
 from outlast.store.repositories.tasks import MOVES, Task, TaskState
+from outlast.transitions.task_errors import TIMED_OUT
 
 Verdict = Callable[[Task, datetime, Limits], dict[str, Any] | None]
 """Of a task whose worker is dead, at this instant: the error that it ends with, or None if it is run again."""
@@ -20,4 +21,6 @@ class Kind:
     verdict: Verdict
     needs_worker: bool = True
     """False: it is running without one, so no takeover touches it; whoever cancels it or lets it expire ends it."""
+    timed_out: dict[str, Any] = field(default_factory=lambda: TIMED_OUT)
+    """What it ends with when its deadline comes while no worker has it."""
     moves: Mapping[TaskState, frozenset[TaskState]] = field(default_factory=lambda: MOVES)

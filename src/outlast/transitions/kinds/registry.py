@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from outlast.ids import WorkerId
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.transitions.kinds.call import CALL
+from outlast.transitions.kinds.external import EXTERNAL
 from outlast.transitions.kinds.kind import Kind
 from outlast.transitions.kinds.session import SESSION
 
-KINDS: Mapping[str, Kind] = {each.name: each for each in (CALL, SESSION)}
+KINDS: Mapping[str, Kind] = {each.name: each for each in (CALL, SESSION, EXTERNAL)}
 
 
 def kind_of(task: Task | NewTask) -> Kind:
