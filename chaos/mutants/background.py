@@ -15,7 +15,7 @@ TOLD_ONCE = (
                 "        _wake(unit, ended, content)\n    return moved\n",
                 "        if error is not None:\n            _wake(unit, ended, content)\n    return moved\n\n\n"
                 "def wake_late(unit: Unit, task_id: TaskId) -> None:\n"
-                "    task = _locked(unit, task_id)\n"
+                "    task = locked(unit, task_id)\n"
                 "    if task is not None and task.is_over and task.error is None:\n"
                 "        _wake(unit, task, ())\n",
             ),
@@ -132,8 +132,8 @@ OWNED = (
         (
             Edit(
                 "src/outlast/runs/turns/turn_calls.py",
-                "            if row is None or row.stop_requested_at is not None:\n",
-                "            if row is None:\n",
+                "        if row is None or row.stop_requested_at is not None:\n",
+                "        if row is None:\n",
             ),
         ),
         Test(f"{_RACES}::test_a_turn_that_was_asked_to_stop_cannot_park"),
@@ -144,8 +144,8 @@ OWNED = (
         (
             Edit(
                 "src/outlast/runs/turns/turn_calls.py",
-                "            if tasks.open_count(unit.connection, fence.session_id) >= self._parts.max_open_tasks:\n",
-                "            if False:\n",
+                "        is_full = tasks.open_count(unit.connection, fence.session_id) >= self._parts.max_open_tasks\n",
+                "        is_full = False\n",
             ),
         ),
         Test("tests/behaviour/test_parked_calls.py::test_at_the_cap_a_call_is_waited_for_and_says_so"),

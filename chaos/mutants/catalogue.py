@@ -353,8 +353,8 @@ STOPPING_STOPS = (
         (
             Edit(
                 "src/outlast/runs/turns/turn_log.py",
-                "            self.stop_reason = hold.stop_reason\n",
-                "",
+                "            self.stop_reason, self.is_constrained = hold.stop_reason, session.is_constrained\n",
+                "            self.is_constrained = session.is_constrained\n",
             ),
         ),
         Test("tests/races/test_sequels.py::test_an_interrupting_message_is_not_for_the_turn_that_it_stops"),

@@ -38,7 +38,7 @@ GROUPED = (
         (
             Edit(
                 "src/outlast/transitions/many_tasks.py",
-                "not task.is_run_by(each.attempt) or task.wake is not WakePolicy.SILENT:",
+                "not task.is_run_by(each.attempt) or not _is_quiet(task):",
                 "not task.is_run_by(each.attempt):",
             ),
         ),
