@@ -29,7 +29,7 @@ class Built:
 
     def runtime(self, runtime: Runtime, **settings: Any) -> Any:
         model = scripted(call("build"), "Ordered.", "Told.")
-        return runtime(model, tools=[self.build], **{"public_url": URL, **settings})
+        return runtime(model, tools=[self.build], public_url=URL, **settings)
 
     async def begin(self, server: Served) -> str:
         """The path at which it is completed, with its token."""
