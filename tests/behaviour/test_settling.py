@@ -100,7 +100,7 @@ async def test_calls_that_were_interrupted_stand_with_their_session_until_settle
         await asyncio.gather(here.reached(), there.reached())
         await session.stop()
         (interrupted,) = (await session.refresh()).interrupted_calls
-        assert (interrupted["call_id"], interrupted["tool"]) == ("c1", "charge")
+        assert (interrupted.call_id, interrupted.tool) == ("c1", "charge")
         (listed,) = await outlast.sessions.list()
         assert listed.interrupted_calls == [interrupted]
         await session.settle_call("c1", Verdict.FAILED, by="olga")

@@ -54,7 +54,6 @@ SAME_THING = {
     "InputAnswer": "Input",
     "KeyAnswer": "Key",
     "ConnectionAnswer": "Connection",
-    "InterruptedCall": "Mapping[str, Any]",
     "JsonValue": "Any",
 }
 """Names of the same thing: ids are text on the wire, and answers have the fields of what they tell about."""

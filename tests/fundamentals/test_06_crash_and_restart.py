@@ -88,7 +88,7 @@ async def test_a_call_in_flight_is_told_and_not_run_again(shop: Shop, start: Sta
         assert [(each.tool, each.outcome) for each in outcome.calls] == [("charge", "interrupted")]
         assert shop.charged() == 1
         (open_question,) = (await session.refresh()).interrupted_calls
-        await session.settle_call(open_question["call_id"], Verdict.WORKED, by="olga", note="It is on the statement.")
+        await session.settle_call(open_question.call_id, Verdict.WORKED, by="olga", note="It is on the statement.")
         assert (await session.refresh()).interrupted_calls == []
 
 

@@ -33,6 +33,7 @@ from outlast.transitions import cancel, constraints, inbox, profile, sub_session
 from outlast.transitions.profile import Profile
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.message import SendOptions
+from outlast.wire.session import InterruptedCall
 from outlast.wire.turn import Until, Verdict
 
 T = TypeVar("T")
@@ -113,9 +114,9 @@ class Session:
         return None if self._seen.has_worker else self.agent
 
     @property
-    def interrupted_calls(self) -> Sequence[Mapping[str, Any]]:
-        """The calls whose effect nobody knows and nobody has settled: call_id, tool, turn_id, at. See `settle_call`."""
-        return self._seen.interrupted_calls
+    def interrupted_calls(self) -> Sequence[InterruptedCall]:
+        """The calls whose effect nobody knows and nobody has settled. See `settle_call`."""
+        return [InterruptedCall.model_validate(each) for each in self._seen.interrupted_calls]
 
     @property
     def is_unread(self) -> bool:

@@ -127,7 +127,7 @@ def _about(session: Session) -> dict[str, Any]:
         "is_archived": session.is_archived,
         "is_unread": session.is_unread,
         "last_event": session.last_event,
-        "interrupted_calls": [each["call_id"] for each in session.interrupted_calls],
+        "interrupted_calls": [each.call_id for each in session.interrupted_calls],
     }
 
 
