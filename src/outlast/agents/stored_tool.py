@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai import ToolDefinition
 from pydantic_core import to_json
@@ -57,6 +57,8 @@ def _shown(value: Any) -> Any:
     """A function that says it of a call says it of some: whoever has not got it takes the careful side."""
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, tuple):
+        return list(cast(tuple[Any, ...], value))
     return True if callable(value) else value
 
 
