@@ -113,7 +113,7 @@ MISSING: Mapping[str, str] = {
     "A12": "Not there yet.",
     "A14": "Only the shell command.",
     "B3": "All but `schedule`.",
-    "B8": "Not there yet.",
+    "B8": "MCP elicitation, and answers by the model of a parent session, are not there yet.",
     "B11": "Not there yet.",
     "C3": "The view of its last messages in the parent is not there yet.",
     "D11": "The live context of the resource is not there yet.",

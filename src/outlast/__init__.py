@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from outlast.agents.host import TurnContext
+    from outlast.calls.ask import ask, ask_sync
     from outlast.calls.call import artifact, cost, idempotency_key, output, progress, secret
     from outlast.calls.connection import connection, connection_sync
     from outlast.calls.external import external
@@ -42,6 +43,8 @@ __all__ = [
     "TurnContext",
     "Verdict",
     "artifact",
+    "ask",
+    "ask_sync",
     "connection",
     "connection_sync",
     "cost",
@@ -71,6 +74,8 @@ _HOMES = {
     "TurnContext": "agents.host",
     "Verdict": "wire.turn",
     "artifact": "calls.call",
+    "ask": "calls.ask",
+    "ask_sync": "calls.ask",
     "connection": "calls.connection",
     "connection_sync": "calls.connection",
     "cost": "calls.call",

@@ -26,6 +26,7 @@ from outlast.calls.control.parts import ControlParts
 from outlast.calls.control.toolset import INSTRUCTIONS, control_toolset
 from outlast.calls.external import OperationSource
 from outlast.calls.hook import CallPolicy
+from outlast.calls.questions import QuestionSource
 from outlast.calls.view import Viewer
 from outlast.clock import Clock, SystemClock
 from outlast.containment import ForeignTasks
@@ -442,7 +443,7 @@ class Outlast(Generic[DepsT, OutputT]):
         for host in self._hosts.values():
             stack.push_async_callback(host.close)
         secrets, worker_id, viewer = self.secrets, ids.worker_id(), Viewer(files)
-        parked = ParkedCalls(database, signals, viewer, abandon_after=settings.abandon_after)
+        parked = ParkedCalls(database, signals, viewer, self._clock, abandon_after=settings.abandon_after)
         return WorkerParts(
             database=database,
             files=files,
@@ -468,6 +469,7 @@ class Outlast(Generic[DepsT, OutputT]):
                     settings.max_open_tasks_per_session,
                     asyncio.get_running_loop(),
                 ),
+                questions=QuestionSource(database, signals, asyncio.get_running_loop()),
             ),
             control=control_toolset(ControlParts(database, files, signals, self._clock, settings.call_deadline)),
             instructions=self._instructions,

@@ -7,6 +7,7 @@ from pydantic_ai import Tool
 from typer.testing import CliRunner
 
 from outlast import Client, hints
+from outlast import ask as outlast_ask
 from outlast.cli.main import app
 from outlast.runtime import LOCAL_OWNER
 from outlast.testing import ScriptedModel, call
@@ -104,3 +105,31 @@ async def test_the_client_and_the_command_decide_several(runtime: Runtime) -> No
                 "kind": "rejected",
                 "message": "Ada refused it, and it was not run. Reason: too dear",
             }
+
+
+async def test_a_question_is_answered_over_http_with_the_client_and_the_command(runtime: Runtime) -> None:
+    """B8: what does not fit is refused, the first valid answer wins, and the tool goes on with it."""
+
+    async def paint(wall: str) -> str:
+        return f"{wall}: {await outlast_ask('Which colour?', {'type': 'string', 'enum': ['red', 'blue']})}"
+
+    steps = [*(call("paint", wall=each) for each in ("left", "right", "back")), "They ask.", *["I see."] * 5]
+    outlast = runtime(ScriptedModel(steps), tools=[paint])
+    async with serving(outlast) as server:
+        client, found = await _asked(server)
+        first, second, third = sorted(found, key=lambda each: each["created_at"])
+        path = f"/v1/tasks/{first['id']}/reply"
+        assert (await client.post(path, json={"value": "green"})).status_code == 422
+        done = await client.post(path, json={"value": "red", "by": "Ada"})
+        assert done.status_code == 200, done.text
+        late = await client.post(path, json={"value": "blue"})
+        assert (late.status_code, "Ada" in late.text) == (409, True)
+        _, key = await outlast.keys.make(LOCAL_OWNER, "Ada")
+        async with Client(server.url, key) as library:
+            await library.tasks.reply(second["id"], "blue")
+        command = ["reply", third["id"], "red", "--url", server.url, "--token", key]
+        answered = await asyncio.to_thread(CliRunner().invoke, app, command)
+        assert answered.exit_code == 0, answered.output
+        for task, result in ((first, "left: red"), (second, "right: blue"), (third, "back: red")):
+            ended = (await client.get(f"/v1/tasks/{task['id']}", params={"wait": 20})).json()
+            assert ended["result"] == result

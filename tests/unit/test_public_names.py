@@ -21,6 +21,8 @@ NAMES = [
     "TurnContext",
     "Verdict",
     "artifact",
+    "ask",
+    "ask_sync",
     "connection",
     "connection_sync",
     "cost",

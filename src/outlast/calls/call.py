@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
+from outlast.calls.questions import CallQuestions
 from outlast.calls.threads import SharedThreads
 from outlast.clock import monotonic
 from outlast.containment import contained_thread
@@ -100,6 +101,8 @@ class RunningCall:
     """Those that it has opened and not withdrawn: its end names them."""
     ordinals: Iterator[int] = field(default_factory=count)
     """The number of the next one, so that another attempt finds them again."""
+    questions: CallQuestions | None = None
+    """How its tool asks somebody."""
     shared_usage: object | None = None
     """The usage of its run, which its tool may hand to another agent."""
     used: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -128,6 +131,15 @@ class RunningCall:
         """The same over every attempt of this call."""
         name = f"{self.session_id}/{self.turn_id}/{self.call_id}"
         return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+    @property
+    def is_asking(self) -> bool:
+        return self.questions is not None and self.questions.is_open
+
+    def stop(self) -> None:
+        """Before it is cancelled by whoever runs it."""
+        if self.questions is not None:
+            self.questions.stop()
 
     def busy_threads(self) -> list[Future[Any]]:
         return [each for each in self.threads if not each.done()]

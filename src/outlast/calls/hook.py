@@ -286,25 +286,27 @@ class CallHook(RunTasks):
         hints = request.hints
         deadline = hints.deadline or self.policy.deadline
         budget = self.policy.budget if hints.budget is UNSET else hints.budget
-        if budget is None:
-            await self._until(inner, deadline, None)
-        else:
-            pressed = self.host.pressed
-            await self._until(inner, min(budget, deadline), pressed)
-            if not inner.done() and budget < deadline:
-                answer = await self._park(running, inner, hints, budget, "steering" if pressed.done() else "budget")
-                if isinstance(answer, Parked):
-                    return answer
-                if answer.reason is not None:
-                    self.host.say_waiting(running, answer.reason)
-                await self._until(inner, deadline - timedelta(seconds=monotonic() - running.started), None)
+        asked = None if running.questions is None else running.questions.wanted
+        pressed = None if budget is None else self.host.pressed
+        await self._until(inner, deadline if budget is None else min(budget, deadline), pressed, asked)
+        reason = _reason(asked, pressed)
+        if not inner.done() and (reason == "question" or (budget is not None and budget < deadline)):
+            answer = await self._park(running, inner, hints, budget or timedelta(), reason)
+            if isinstance(answer, Parked):
+                return answer
+            if answer.reason is not None:
+                self.host.say_waiting(running, answer.reason)
+            if running.questions is not None:
+                running.questions.refuse(outcomes.CANNOT_ASK)
+            await self._until(inner, deadline - timedelta(seconds=monotonic() - running.started))
         if not inner.done():
             await self._cancel(running, inner, request)
             raise ToolFailed(f"The tool {running.tool!r} did not end within {deadline.total_seconds():g} s.")
         return None
 
-    async def _until(self, inner: asyncio.Task[Any], limit: timedelta, pressed: asyncio.Future[None] | None) -> None:
-        waited: set[asyncio.Future[Any]] = {inner} if pressed is None or pressed.done() else {inner, pressed}
+    async def _until(self, inner: asyncio.Task[Any], limit: timedelta, *sooner: asyncio.Future[Any] | None) -> None:
+        """`sooner`: what ends the wait too, unless it has been there already."""
+        waited: set[asyncio.Future[Any]] = {inner, *(each for each in sooner if each is not None and not each.done())}
         await asyncio.wait(waited, timeout=limit.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
 
     async def _park(
@@ -367,6 +369,7 @@ class CallHook(RunTasks):
     async def _cancel(self, running: RunningCall, inner: asyncio.Task[Any], request: CallRequest) -> None:
         """Cancel, and find out what really happened: ended, cancelled, or not confirmed within the grace."""
         had_ended = inner.done()
+        running.stop()
         inner.cancel()
         threads = {asyncio.wrap_future(each) for each in running.busy_threads()}
         await _bounded_wait({inner, *threads}, self.policy.grace)
@@ -384,6 +387,13 @@ class CallHook(RunTasks):
                 log.warning(
                     "what a cancelled call said last was not kept", call_id=running.call_id, error=last_line(error)
                 )
+
+
+def _reason(asked: asyncio.Future[Any] | None, pressed: asyncio.Future[None] | None) -> Reason:
+    """Why a call that has not ended is parked now."""
+    if asked is not None and asked.done():
+        return "question"
+    return "steering" if pressed is not None and pressed.done() else "budget"
 
 
 def really(call: RunningCall, inner: asyncio.Task[Any]) -> asyncio.Task[Any] | Future[Any]:

@@ -51,6 +51,7 @@ CANNOT_WAIT = (
     "Not run: it would have to wait for somebody, and nothing more can wait here now. Too many tasks of this "
     "conversation are open, or its turn is ending."
 )
+CANNOT_ASK = "too many tasks of this conversation are open, or its turn is ending."
 NEVER_RAN = frozenset({NOT_RUN, NEEDS_APPROVAL, NEEDS_RESULT})
 """What is said of calls that cannot have taken effect: nobody need settle them."""
 NEVER_CONFIRMED = (

@@ -11,6 +11,7 @@ from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.ids import TaskId
 from outlast.tool_hints import Hints
 from outlast.transitions.parked import Reason, ran
+from outlast.transitions.requests import Question
 
 _MESSAGE = (
     "Still running after {ran}; {why}, so it goes on in the background as task {task_id}. Its end will be told to "
@@ -23,6 +24,11 @@ _AWAITING = (
 _OUTSIDE = (
     "Its result comes from outside, as the end of task {task_id}, and will be told to you here. Go on with other work "
     "or end your turn."
+)
+_ASKS = (
+    "It waits for an answer, as task {task_id}. It asks: {prompt}\nIf you know the answer, give it with "
+    "check_background(task_id={task_id!r}, reply=...){fits}; else ask the user, who can also answer it directly. "
+    "Its end will be told to you here."
 )
 _SO: Mapping[str, str] = {"budget": "that is past its budget", "steering": "a new message came"}
 
@@ -47,7 +53,9 @@ class Parking(Protocol):
 
     async def park(
         self, call: RunningCall, inner: asyncio.Task[Any], hints: Hints, budget: timedelta, *, reason: Reason
-    ) -> Parked | NotParked: ...
+    ) -> Parked | NotParked:
+        """A call that has a question becomes a task that asks it."""
+        ...
 
     async def hand_out(self, call: CallRequest) -> Parked | NotParked:
         """A call whose result comes from outside becomes a task that waits for its completion."""
@@ -75,6 +83,21 @@ def outside_handle(task_id: TaskId, tool: str) -> dict[str, Any]:
     """What the model gets at once of a call whose result comes from outside."""
     message = _OUTSIDE.format(task_id=task_id)
     return {"type": "background", "task_id": task_id, "tool": tool, "budget_seconds": 0, "message": message}
+
+
+def asking_handle(task_id: TaskId, tool: str, budget_seconds: float, question: Question) -> dict[str, Any]:
+    """What the model gets at once of a call that asks something."""
+    fits = "" if question.schema is None else " with a value that fits the schema"
+    return {
+        "type": "background",
+        "task_id": task_id,
+        "tool": tool,
+        "budget_seconds": budget_seconds,
+        "awaiting": "question",
+        "question": question.prompt,
+        **({} if question.schema is None else {"schema": question.schema}),
+        "message": _ASKS.format(task_id=task_id, prompt=question.prompt, fits=fits),
+    }
 
 
 def awaiting_handle(task_id: TaskId, tool: str, kind: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from outlast.store.database import Database
 from outlast.store.postgres import jobs
 from outlast.store.repositories import tasks, turns, workers
 from outlast.store.repositories.agents import FROZEN_SECONDS
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.tasks import WITH_WORKER, Task
 from outlast.store.repositories.turns import TurnRow, TurnState
 from outlast.store.repositories.workers import Roll, Sighting
 from outlast.store.unit import Unit
@@ -175,7 +175,7 @@ class Sweep:
         still = _Still(unit)
         for task_id in left:
             task = tasks.get(unit.connection, task_id)
-            if task is not None and task.state is TaskState.RUNNING and still.is_left(task):
+            if task is not None and task.state.value in WITH_WORKER and still.is_left(task):
                 task_moves.orphaned(unit, task)
         return all(map(unit.has_locked, left.values()))
 

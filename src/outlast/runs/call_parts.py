@@ -9,6 +9,7 @@ from typing import Any
 
 from outlast.calls.call import Connections, Operations
 from outlast.calls.channel import CallChannel, ChannelHome
+from outlast.calls.questions import QuestionSource
 from outlast.calls.view import Viewer
 from outlast.ids import TaskId, WorkerId
 from outlast.runs.parked import ParkedCalls
@@ -28,6 +29,7 @@ class CallParts:
     connections: Connections | None = None
     slots: dict[tuple[str, int], asyncio.Semaphore] = field(default_factory=dict[tuple[str, int], asyncio.Semaphore])
     external: Operations | None = None
+    questions: QuestionSource | None = None
     confirm: Callable[[WorkerId], Coroutine[Any, Any, None]] | None = None
     """Raises AttemptLost when the worker of that name was taken for dead. None: alone with its database, none is."""
 

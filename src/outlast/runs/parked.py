@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -16,8 +17,10 @@ from outlast.calls.channel import CallChannel
 from outlast.calls.files import has_files, separate
 from outlast.calls.gates.connection import connection_needed, wait_for
 from outlast.calls.hook import really
+from outlast.calls.questions import QuestionStopped
 from outlast.calls.shared_usage import take_used
 from outlast.calls.view import Viewed, Viewer
+from outlast.clock import Clock
 from outlast.containment import Contained
 from outlast.errors import StoreUnavailable
 from outlast.events.signals import Signals, task_topic
@@ -51,6 +54,9 @@ class Owned:
     is_left: bool = False
     """Cancelled because this process is leaving or was taken for dead: another one tells what became of it."""
     unwatch: Callable[[], None] | None = None
+    deadline: asyncio.TimerHandle | None = None
+    deadline_at: datetime | None = None
+    """As it was last seen: while a call waits for an answer its own stands still."""
     timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
 
 
@@ -73,10 +79,13 @@ class SignalLatch:
 class ParkedCalls:
     """Every call that outlives its turn on this worker."""
 
-    def __init__(self, database: Database, signals: Signals, viewer: Viewer, *, abandon_after: timedelta) -> None:
+    def __init__(
+        self, database: Database, signals: Signals, viewer: Viewer, clock: Clock, *, abandon_after: timedelta
+    ) -> None:
         self._database = database
         self._signals = signals
         self._viewer = viewer
+        self._clock = clock
         self._abandon_after = abandon_after.total_seconds()
         self._owned: set[Owned] = set()
         self._at_work: set[asyncio.Task[None]] = set()
@@ -105,7 +114,7 @@ class ParkedCalls:
         if owned.task_id is not None:
             owned.unwatch = self._signals.watch(task_topic(owned.task_id), lambda: self._spawn(self._look(owned)))
         if deadline_in is not None:
-            owned.timers.append(loop.call_later(max(0.0, deadline_in), self._past, owned, task_errors.TIMED_OUT))
+            owned.deadline = loop.call_later(max(0.0, deadline_in), self._past, owned, task_errors.TIMED_OUT)
         if progress_deadline is not None:
             self._watch_progress(owned, progress_deadline, is_flagged=False)
         if is_canceled:
@@ -151,6 +160,7 @@ class ParkedCalls:
         left = list(self._owned)
         for owned in left:
             self._forget(owned)
+            owned.call.stop()
             owned.inner.cancel()
             if owned.call.busy_threads():
                 log.warning("a thread is left behind at shutdown", tool=owned.call.tool, call_id=owned.call.call_id)
@@ -189,9 +199,22 @@ class ParkedCalls:
             return  # closed: what still runs is told to stop by that
         if task is None or not task.is_run_by(owned.attempt) or task.cancel_requested_at is not None:
             self._cancel(owned)
+        elif task.deadline_at != owned.deadline_at:
+            self._heed_deadline(owned, task)
+
+    def _heed_deadline(self, owned: Owned, task: Task) -> None:
+        if owned.deadline is not None:
+            owned.deadline.cancel()
+            owned.deadline = None
+        owned.deadline_at = task.deadline_at
+        if task.deadline_at is not None:
+            left = max(0.0, (task.deadline_at - self._clock.now()).total_seconds())
+            error = task_errors.NOT_ANSWERED if task.state is TaskState.AWAITING_INPUT else task_errors.TIMED_OUT
+            owned.deadline = asyncio.get_running_loop().call_later(left, self._past, owned, error)
 
     def _cancel(self, owned: Owned) -> None:
         if not owned.is_canceled and not owned.inner.done():
+            owned.call.stop()
             owned.inner.cancel()
             self._begin_grace(owned)
 
@@ -220,7 +243,7 @@ class ParkedCalls:
         channel = owned.call.channel
         last = channel.progressed_at if isinstance(channel, CallChannel) else None
         loop = asyncio.get_running_loop()
-        if last is not None and loop.time() - last < seconds:
+        if owned.call.is_asking or (last is not None and loop.time() - last < seconds):
             if is_flagged:
                 self._spawn(self._flag(owned, None))
             self._watch_progress(owned, seconds, is_flagged=False)
@@ -250,7 +273,7 @@ class ParkedCalls:
         try:
             if owned.call.is_waiting:
                 return
-            if not busy and not (owned.is_left and really(owned.call, owned.inner).cancelled()):
+            if not busy and not (owned.is_left and _is_stopped(really(owned.call, owned.inner))):
                 with Contained():
                     await self._record(owned)
         except Exception as exc:
@@ -324,6 +347,8 @@ class ParkedCalls:
     def _forget(self, owned: Owned) -> None:
         for timer in owned.timers:
             timer.cancel()
+        if owned.deadline is not None:
+            owned.deadline.cancel()
         if owned.unwatch is not None:
             owned.unwatch()
 
@@ -389,7 +414,7 @@ def _last_words(channel: CallChannel) -> dict[str, Any]:
 def _truth(owned: Owned) -> tuple[TaskState, Any, dict[str, Any] | None]:
     """What the call came to in the end. After a cancel, a sync tool's own thread is what counts."""
     ended = really(owned.call, owned.inner)
-    if ended.cancelled() and owned.is_canceled:
+    if owned.is_canceled and _is_stopped(ended):
         return TaskState.CANCELED, None, None
     exc = asyncio.CancelledError() if ended.cancelled() else ended.exception()
     state, value, error = _read(owned, exc, ended.result if exc is None else None)
@@ -397,6 +422,11 @@ def _truth(owned: Owned) -> tuple[TaskState, Any, dict[str, Any] | None]:
     if error is not None and left is not None:
         error = {**error, "message": f"{error['message']}\n{left}"}
     return state, value, error
+
+
+def _is_stopped(ended: asyncio.Task[Any] | Future[Any]) -> bool:
+    """By its cancel, also where only a thread could hear of that."""
+    return ended.cancelled() or isinstance(ended.exception(), QuestionStopped)
 
 
 def _read(

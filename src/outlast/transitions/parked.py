@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 from outlast.clock import in_words
 
-Reason = Literal["budget", "steering", "stop"]
-"""Why a call goes on without its turn: past its budget, a person waits to be heard, or the turn has ended."""
+Reason = Literal["budget", "steering", "question", "stop"]
+"""Why a call goes on without its turn: past its budget, a person waits to be heard, it asks, or the turn has ended."""
 
 _WHY: Mapping[str, str] = {
     "budget": "past its budget",
     "steering": "because a new message came",
+    "question": "because it asked a question",
     "stop": "because its turn ended",
 }
 

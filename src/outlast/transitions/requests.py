@@ -29,6 +29,8 @@ MOST_BYTES = 16 * 1024
 MOST_QUESTIONS = 20
 """Of one call: their answers are kept with it."""
 
+_NAMES: Mapping[str, str] = {"approval": "an approval", "connection": "a connection"}
+
 ByKind = Literal["person", "model"]
 Kind = Literal["approval", "question", "connection"]
 
@@ -188,7 +190,7 @@ def answer(
     task = task_moves.owned(unit, task_id, owner_id)
     if task.request is not None and task.request["kind"] != "question":
         if by_kind == "model":
-            raise Forbidden(f"Only a person gives an {task.request['kind']}.")
+            raise Forbidden(f"It waits for {_NAMES[task.request['kind']]}, which only a person gives: tell the user.")
         raise InvalidInput(_how_else(task))
     request = open_request.check_open(task)
     if request_id is not None and request_id != request["id"]:

@@ -1,4 +1,4 @@
-"""`check_background`: what the model sees of its background work, waits for and cancels."""
+"""`check_background`: what the model sees of its background work, waits for, answers and cancels."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,6 +13,7 @@ from pydantic_core import to_json
 from outlast.calls.call import RunningCall
 from outlast.calls.control import waiting
 from outlast.calls.control.parts import ControlParts, this_call
+from outlast.errors import Conflict, Forbidden, InvalidInput
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import inputs, spawned, tasks
@@ -20,30 +21,43 @@ from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints
 from outlast.transitions import cancel as cancel_moves
+from outlast.transitions import open_request, requests
 from outlast.transitions.constraints import chain_of
 
 _INLINE = 16 * 1024
 _CANCEL_SECONDS = 2.0
 _LISTED = 100
 _NOT_CANCELED = "Simulated: this session is a dry run, so nothing was cancelled."
+_NOT_ANSWERED = "Simulated: this session is a dry run, so nothing was answered."
+_ANSWERED = "Answered: it goes on, and its end will be told to you here."
+_MODEL = "the model"
+_ASKED = ("kind", "prompt", "schema", "deadline_at")
+_Reply = str | bool | int | float | dict[str, Any] | list[Any] | None
 _UNKNOWN = "There is no task {id!r} in this conversation. List the tasks with check_background(list=true)."
 
 
 def check_background(parts: ControlParts) -> Tool[Any]:
-    """Run again after a crash it looks again, and a cancel that is asked for twice is asked for once."""
+    """Run again after a crash it looks again; a cancel that is asked for twice is asked for once, and of an answer that
+    was given already it says so.
+    """
     control = BackgroundControl(parts)
 
     async def check_background(
         task_id: Annotated[str | list[str] | None, Field(description="One task or several. Leave out to list.")] = None,
         wait_seconds: Annotated[float, Field(description="Wait so long for the end (0-300). 0 = only look.")] = 60,
         cancel: Annotated[bool, Field(description="Cancel the task instead of waiting for it.")] = False,
+        reply: Annotated[_Reply, Field(description="Answer the question that the one task asks.")] = None,
         list: Annotated[bool, Field(description="List every open or unread task of this conversation.")] = False,
     ) -> dict[str, Any]:
-        """Look at background tasks: list them, wait for one, or cancel it. Reading an outcome does not consume it."""
+        """Look at background tasks: list, wait for, answer or cancel them. Reading an outcome does not consume it."""
         if list and (task_id is not None or cancel):
             raise ToolFailed("Either list=true alone, or task_id with wait_seconds or cancel=true.")
         if cancel and task_id is None:
             raise ToolFailed("Say which task to cancel: check_background(task_id=..., cancel=true).")
+        if reply is not None:
+            if cancel or list or not isinstance(task_id, str):
+                raise ToolFailed("Answer one task at a time: check_background(task_id=..., reply=...).")
+            return await control.reply(this_call(), TaskId(task_id), reply)
         if task_id is None:
             return await control.look(this_call(), None, wait_seconds=0, cancel=False)
         ids = [task_id] if isinstance(task_id, str) else task_id
@@ -73,10 +87,25 @@ class BackgroundControl:
                 return {"type": "dry_run", "tasks": [self._describe(task) for task in found], "message": _NOT_CANCELED}
             if cancel:
                 await self._cancel(found)
-            found = await waiting.until_over(self._parts, call, task_ids, _CANCEL_SECONDS if cancel else wait_seconds)
+            seconds, is_enough = (_CANCEL_SECONDS, _is_over) if cancel else (wait_seconds, _is_over_or_asks)
+            found = await waiting.until_over(self._parts, call, task_ids, seconds, is_enough)
         with_files = await self._with_files(call.session_id)
         call.told.extend(task.id for task in found if task.is_over and task.id not in with_files)
         return {"tasks": [self._describe(task) for task in found]}
+
+    async def reply(self, call: RunningCall, task_id: TaskId, value: Any) -> dict[str, Any]:
+        """The answer of the model to a question; approvals and connections are for people."""
+        [task] = await self._get(call.session_id, [task_id])
+        if await self._is_dry_run(call.session_id):
+            return {"type": "dry_run", "tasks": [self._describe(task)], "message": _NOT_ANSWERED}
+        answer = partial(
+            requests.answer, task_id=task_id, value=value, owner_id=task.owner_id, by=_MODEL, by_kind="model"
+        )
+        try:
+            answered = await retry_while_unavailable(partial(self._parts.database.transaction, answer, name="reply"))
+        except (Conflict, Forbidden, InvalidInput) as exc:
+            raise ToolFailed(str(exc)) from exc
+        return {"tasks": [self._describe(answered)], "message": _ANSWERED}
 
     async def _with_files(self, session_id: SessionId) -> set[TaskId | None]:
         """Tasks whose wakes carry more than is told here: those are not withdrawn."""
@@ -120,6 +149,8 @@ class BackgroundControl:
         }
         if task.cancel_requested_at is not None and not task.is_over:
             entry["cancel"] = "requested, not confirmed yet: it may still finish"
+        if task.request is not None and open_request.is_open(task):
+            entry["asks"] = {name: task.request[name] for name in _ASKED if name in task.request}
         if task.settled is not None:
             entry["settled"] = task.settled
         if task.error is not None:
@@ -127,6 +158,15 @@ class BackgroundControl:
         elif task.is_over:
             entry |= _result_fields(task)
         return {name: value for name, value in entry.items() if value is not None}
+
+
+def _is_over(task: Task) -> bool:
+    return task.is_over
+
+
+def _is_over_or_asks(task: Task) -> bool:
+    """What asks a question may wait for the very model that waits here."""
+    return task.is_over or (open_request.is_open(task) and (task.request or {}).get("kind") == "question")
 
 
 def _result_fields(task: Task) -> dict[str, Any]:

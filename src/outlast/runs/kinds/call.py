@@ -234,6 +234,9 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         which = f"attempt {task.attempt}" if task.attempt > 1 else "tried again"
         channel.output(f"\n[{which}: the call runs again from its start]\n")
     args, secrets = task.spec.get("args"), parts.home.secrets
+    questions = None if parts.questions is None else parts.questions.of_call(secrets)
+    if questions is not None:
+        questions.hold(task.id, task.attempt)
     return RunningCall(
         session_id,
         task.turn_id,
@@ -248,6 +251,7 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         slots=parts.slots,
         agent=task.agent,
         external=parts.external,
+        questions=questions,
     )
 
 

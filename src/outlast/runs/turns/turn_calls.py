@@ -16,7 +16,7 @@ from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.standing import GateContext
-from outlast.calls.parking import NotParked, Parked, awaiting_handle, handle_of, outside_handle
+from outlast.calls.parking import NotParked, Parked, asking_handle, awaiting_handle, handle_of, outside_handle
 from outlast.calls.shared_usage import take_used
 from outlast.clock import monotonic
 from outlast.events.types import EventType
@@ -133,13 +133,14 @@ class TurnCalls:
                 EventType.CALL_PROGRESS, {"call_id": call.tool_call_id, "progress": progress}
             ),
         )
+        questions, secrets = self._parts.questions, self._parts.home.secrets
         running = self._begun[call.tool_call_id] = RunningCall(
             fence.session_id,
             fence.turn_id,
             call.tool_call_id,
             call.tool_name,
             call.args,
-            self._parts.home.secrets,
+            secrets,
             channel,
             self._parts.confirm_call,
             owner_id=self._owner_id,
@@ -147,6 +148,7 @@ class TurnCalls:
             slots=self._parts.slots,
             agent=self._agent,
             external=self._parts.external,
+            questions=None if questions is None else questions.of_call(secrets),
         )
         if earlier is not None:  # it runs again: what it used counts with its end
             running.used, earlier.used = earlier.used, {}
@@ -179,6 +181,7 @@ class TurnCalls:
         ran_for = timedelta(seconds=monotonic() - call.started)
         remaining = (deadline - ran_for).total_seconds()
         facts = facts_of(reason, ran_for)
+        asked = None if call.questions is None or reason != "question" else call.questions.wanted.result()
 
         def make(unit: Unit) -> NotParked | None:
             refusal, fence = self._refusal(unit), self._log.fence
@@ -206,12 +209,18 @@ class TurnCalls:
                 ran_for=ran_for,
             )
             task_moves.make(unit, fence.session_id, new, worker_id=self._parts.worker_id)
+            if asked is not None:
+                requests.ask(unit, task_id, asked, attempt=1, is_told=True)
             return None
 
         refusal = await self._log.commit("park", make)
         if refusal is not None:
             return refusal
+        if call.questions is not None:
+            call.questions.hold(task_id, 1, asked)
         self._hand_over(call, inner, task_id, hints, remaining)
+        if asked is not None:
+            return Parked(task_id, asking_handle(task_id, call.tool, budget.total_seconds(), asked))
         return Parked(task_id, handle_of(task_id, call.tool, budget.total_seconds(), facts))
 
     async def wait(self, call: CallRequest, wait: Wait) -> Parked | NotParked:

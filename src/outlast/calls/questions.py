@@ -1,0 +1,161 @@
+"""What a call asks somebody while it runs, one question at a time. For that it must be a task, and becomes one."""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pydantic_ai.exceptions import ToolFailed
+
+from outlast.errors import AttemptLost, InvalidInput, TooManyRequests
+from outlast.events.signals import Signals, task_topic
+from outlast.ids import TaskId
+from outlast.store.database import Database, decided, retry_while_unavailable
+from outlast.store.repositories import tasks
+from outlast.store.unit import Unit
+from outlast.transitions import requests
+from outlast.transitions.requests import Given, Question
+from outlast.values import clean
+from outlast.values.secrets import Secrets
+
+_CANNOT = "It has a question and cannot ask it: {why}"
+_STOPPED = "it was told to stop."
+
+
+class QuestionStopped(ToolFailed):
+    """The call was told to stop while its thread waited for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSource:
+    """For all calls of a worker. Questions are asked on `loop` alone."""
+
+    database: Database
+    signals: Signals
+    loop: asyncio.AbstractEventLoop
+
+    def of_call(self, secrets: Secrets) -> "CallQuestions":
+        return CallQuestions(self, secrets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The task that the call is. `asked` was opened in the commit that made it one."""
+
+    task_id: TaskId
+    attempt: int
+    asked: Question | None
+
+
+class CallQuestions:
+    """One per call. Its questions have numbers: a call that is run again gets the answers that were given."""
+
+    def __init__(self, source: QuestionSource, secrets: Secrets) -> None:
+        self.wanted: asyncio.Future[Question] = source.loop.create_future()
+        """The first question of a call that is no task yet: whoever runs it parks it with this."""
+        self.is_open = False
+        """It waits for an answer: that takes none of its time."""
+        self._source = source
+        self._secrets = secrets
+        self._held: asyncio.Future[_Held | str] = source.loop.create_future()
+        self._next = 0
+        self._one_at_a_time = asyncio.Lock()
+        self._is_stopped = False
+        self._of_threads: set[asyncio.Task[Any]] = set()
+
+    def hold(self, task_id: TaskId, attempt: int, asked: Question | None = None) -> None:
+        """The call is a task, from now on or from its start."""
+        if not self._held.done():
+            self._held.set_result(_Held(task_id, attempt, asked))
+
+    def refuse(self, why: str) -> None:
+        """It cannot become one."""
+        if not self._held.done():
+            self._held.set_result(why)
+
+    def stop(self) -> None:
+        """Before the call is cancelled: what it asks stays as it is, for whoever tells its end or runs it again."""
+        self._is_stopped = True
+        self.refuse(_STOPPED)
+        for each in self._of_threads:
+            each.cancel()
+
+    async def ask(self, prompt: str, schema: dict[str, Any] | None) -> Any:
+        number, self._next = self._next, self._next + 1
+        async with self._one_at_a_time:
+            try:
+                return await self._ask(number, prompt, schema)
+            except (InvalidInput, TooManyRequests) as exc:
+                raise ToolFailed(_CANNOT.format(why=str(exc))) from exc
+
+    def ask_in_thread(self, prompt: str, schema: dict[str, Any] | None) -> Any:
+        """The same for a sync tool, which waits in its own thread."""
+
+        async def ask() -> Any:
+            me = asyncio.current_task()
+            assert me is not None
+            self._of_threads.add(me)
+            try:
+                return await self.ask(prompt, schema)
+            except asyncio.CancelledError:
+                raise QuestionStopped(_CANNOT.format(why=_STOPPED)) from None
+            finally:
+                self._of_threads.discard(me)
+
+        return asyncio.run_coroutine_threadsafe(ask(), self._source.loop).result()
+
+    async def _ask(self, number: int, prompt: str, schema: dict[str, Any] | None) -> Any:
+        kept = requests.check_question(prompt, schema)
+        question = Question(number, clean.text(self._secrets.mask(prompt)), self._secrets.mask(kept))
+        try:
+            held = await self._task(question)
+            return (await self._answer(held, question)).value
+        except asyncio.CancelledError:
+            if not self._is_stopped:  # its tool no longer waits, and goes on
+                await decided(self._withdraw(question))
+            raise
+
+    async def _task(self, question: Question) -> _Held:
+        if not self._held.done() and not self.wanted.done():
+            self.wanted.set_result(question)
+        held = await asyncio.shield(self._held)
+        if isinstance(held, str):
+            raise ToolFailed(_CANNOT.format(why=held))
+        return held
+
+    async def _answer(self, held: _Held, question: Question) -> Given:
+        subscription = self._source.signals.subscribe(task_topic(held.task_id))
+        self.is_open = True
+        try:
+            given = None if held.asked is question else await self._open(held, question)
+            while given is None:
+                given = await self._look(held, question)
+                if given is None:
+                    await subscription.wait()
+            return given
+        finally:
+            self.is_open = False
+
+    async def _open(self, held: _Held, question: Question) -> Given | None:
+        ask = partial(requests.ask, task_id=held.task_id, question=question, attempt=held.attempt)
+        return await retry_while_unavailable(lambda: self._source.database.transaction(ask, name="ask"))
+
+    async def _look(self, held: _Held, question: Question) -> Given | None:
+        task = await retry_while_unavailable(
+            lambda: self._source.database.glance(lambda connection: tasks.get(connection, held.task_id))
+        )
+        if task is None or not task.is_run_by(held.attempt):
+            raise AttemptLost("The call was given to another worker, or is over.")
+        return requests.given(task, question)
+
+    async def _withdraw(self, question: Question) -> None:
+        held = await asyncio.shield(self._held)
+        if isinstance(held, str):
+            return
+
+        def withdraw(unit: Unit) -> None:
+            task = tasks.get(unit.connection, held.task_id)
+            if task is not None and task.request is not None and question.is_of(task.request):
+                requests.withdraw(unit, held.task_id, task.request["id"], attempt=held.attempt)
+
+        await retry_while_unavailable(lambda: self._source.database.transaction(withdraw, name="ask"))
