@@ -30,8 +30,11 @@ from outlast.paging import Page
 from outlast.store.repositories.inputs import Input
 from outlast.store.repositories.keys import Key
 from outlast.store.repositories.spending import Spent
-from outlast.store.repositories.tasks import Task
+from outlast.wire.forms import Answer
 from outlast.wire.message import SendOptions
+from outlast.wire.task import RequestAnswer, Settled
+from outlast.wire.task_state import TaskState
+from outlast.wire.turn import UsageAnswer
 
 MET_ON_THE_WAY = (
     Sessions,
@@ -40,7 +43,10 @@ MET_ON_THE_WAY = (
     CallOutcome,
     Usage,
     Input,
-    Task,
+    TaskState,
+    Settled,
+    RequestAnswer,
+    UsageAnswer,
     Page,
     StoredMessage,
     OwnerStream,
@@ -126,8 +132,16 @@ def _fields(value: type[Any], node: ast.ClassDef) -> Iterator[str]:
     """What a dataclass, an enum or a set of options holds; the fields of settings have a page of their own."""
     if is_dataclass(value) or is_typeddict(value):
         yield from (ast.unparse(each) for each in node.body if isinstance(each, ast.AnnAssign))
+    elif issubclass(value, Answer):
+        held = (each for each in node.body if isinstance(each, ast.AnnAssign))
+        yield from (_field(value.model_fields[ast.unparse(each.target)].description, each) for each in held)
     elif issubclass(value, Enum):
         yield from (ast.unparse(each) for each in node.body if isinstance(each, ast.Assign))
+
+
+def _field(said: str | None, node: ast.AnnAssign) -> str:
+    shown = f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
+    return shown if said is None else f"{shown}  # {said}"
 
 
 def _method(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:

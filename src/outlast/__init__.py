@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from outlast.handles.turn import Sent, Turn
     from outlast.runtime import Outlast
     from outlast.settings import Settings
-    from outlast.store.repositories.tasks import Task
     from outlast.tool_hints import hints
     from outlast.wire.attachment import Attachment, Context
     from outlast.wire.constraints import Binding, Permissions
+    from outlast.wire.task import Task
     from outlast.wire.turn import Verdict
 
 __version__ = "0.1.0"
@@ -69,7 +69,7 @@ _HOMES = {
     "Sent": "handles.turn",
     "Session": "handles.session",
     "Settings": "settings",
-    "Task": "store.repositories.tasks",
+    "Task": "wire.task",
     "Turn": "handles.turn",
     "TurnContext": "agents.host",
     "Verdict": "wire.turn",

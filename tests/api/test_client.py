@@ -6,6 +6,7 @@ import sys
 from typing import cast
 
 import pytest
+from pydantic import ValidationError
 from pydantic_ai import Tool
 
 import outlast
@@ -126,7 +127,9 @@ async def test_tasks_are_listed_waited_for_and_cancelled(runtime: Runtime) -> No
         assert (await client.tasks.cancel(task.id)).state == "succeeded"
         with pytest.raises(Conflict):
             await client.tasks.settle(task.id, "worked")
-        assert [each.id for each in await session.tasks()] == [task.id]
+        assert await session.tasks() == [await server.outlast.tasks_of("ada").get(task.id)], "one view for both"
+        with pytest.raises(ValidationError):
+            task.title = "another"  # pyright: ignore[reportAttributeAccessIssue] - that is the point
         assert (await client.tasks.page(limit=1)).next is None
 
 

@@ -15,9 +15,10 @@ from outlast.cli.app_file import AnyOutlast
 from outlast.cli.main import app
 from outlast.client.session import Session
 from outlast.errors import InvalidInput
+from outlast.store.repositories import tasks
 from outlast.testing import call
 from outlast.transitions import task_errors, wake
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 from tests.support.network.server import serving
 from tests.support.turns.runtime import Runtime, scripted
 
@@ -36,7 +37,7 @@ class Command:
 
 
 @asynccontextmanager
-async def parked(runtime: Runtime, released: asyncio.Event) -> AsyncGenerator[tuple[Command, Session, TaskAnswer]]:
+async def parked(runtime: Runtime, released: asyncio.Event) -> AsyncGenerator[tuple[Command, Session, Task]]:
     """A session whose tool goes on in the background until it is released."""
 
     async def survey() -> str:
@@ -91,7 +92,8 @@ async def test_an_interrupted_task_is_told_as_what_is_known_of_it(runtime: Runti
     async with parked(runtime, asyncio.Event()) as (command, session, task):
         await command.client.tasks.cancel(task.id)
         await session.settled(wait=10)
-        stored = await command.outlast.tasks_of("ada").get(task.id)
+        stored = await command.outlast.database.read(lambda connection: tasks.get(connection, task.id))
+        assert stored is not None
         interrupted = replace(stored, error={**task_errors.INTERRUPTED})
         assert "was interrupted when its process ended" in wake.headline(interrupted)
         assert "process ended; " in wake.headline(interrupted)

@@ -18,6 +18,7 @@ from outlast.errors import NotFound
 from outlast.ids import SessionId
 from outlast.store.repositories import outputs
 from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
+from outlast.store.repositories.tasks import Task as StoredTask
 from outlast.testing import ScriptedModel
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.moments.commits import let_run
@@ -41,13 +42,13 @@ def new(tool: str, *, wake: WakePolicy = WakePolicy.SILENT, may_run_again: bool 
     )
 
 
-async def ended(outlast: Outlast[Any, Any], task: Task) -> Task:
+async def ended(outlast: Outlast[Any, Any], task: StoredTask) -> Task:
     found = await outlast.tasks.wait(task.id, seconds=PATIENCE)
     assert found.is_over, found
     return found
 
 
-async def told(session: Session, task: Task) -> list[str]:
+async def told(session: Session, task: StoredTask) -> list[str]:
     """The states that the log tells of a task, in order."""
     return [each.data["task"]["state"] for each in await events_of(session) if each.task_id == task.id]
 
@@ -188,7 +189,7 @@ async def test_a_cancel_before_there_is_a_call_is_heard(runtime: Runtime) -> Non
         task = await TaskIntake(outlast.database).accept(session.id, new("forever"))
         await opening.reached()
         asked = await outlast.tasks.cancel(task.id, wait=0)
-        assert (asked.state, asked.cancel_requested_at is not None) == (TaskState.RUNNING, True)
+        assert (asked.state, asked.is_cancel_requested) == (TaskState.RUNNING, True)
         opening.open()
         assert (await ended(outlast, task)).state is TaskState.CANCELED
 
@@ -205,7 +206,7 @@ async def test_a_session_that_is_not_there_gets_no_task(runtime: Runtime) -> Non
         intake = TaskIntake(outlast.database)
         asked = (intake.accept(each, new("note")) for each in (session.id, gone.id, SessionId("ses_unknown")))
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(each) for each in answers] == [Task, NotFound, NotFound]
+        assert [type(each) for each in answers] == [StoredTask, NotFound, NotFound]
         assert len(await outlast.tasks.list()) == 1
 
 

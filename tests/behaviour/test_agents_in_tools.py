@@ -241,12 +241,13 @@ async def test_a_parked_call_counts_when_it_ends(runtime: Runtime, way: str) -> 
         (told,) = await events_of(session, "task.ended")
         exported = await session.export()
         await session.settled()
-    assert ended.usage == {**{name: 4 * each for name, each in TOKENS.items()}, "requests": 4} | {
+    assert ended.usage is not None
+    assert ended.usage.model_dump() == {**{name: 4 * each for name, each in TOKENS.items()}, "requests": 4} | {
         "cost_microdollars": DOLLAR
     }
     assert report.requests >= 6
     assert (report.unpriced_requests, report.known_microdollars >= DOLLAR + 20_000) == (0, True)
-    assert told.data["task"]["usage"] == exported["tasks"][0]["usage"] == ended.usage
+    assert told.data["task"]["usage"] == exported["tasks"][0]["usage"] == ended.usage.model_dump()
 
 
 async def test_an_end_that_comes_late_still_counts(runtime: Runtime) -> None:
@@ -264,12 +265,14 @@ async def test_an_end_that_comes_late_still_counts(runtime: Runtime) -> None:
         session, task = await parked_session(outlast)
         ended = await task_that(session, lambda task: task.is_over)
         assert (ended.error or {})["kind"] == "timeout"
-        assert (ended.usage or {})["requests"] == 1
+        assert ended.usage is not None
+        assert ended.usage.requests == 1
         gate.open()
         while (await outlast.tasks.get(task.id)).late_outcome is None:  # noqa: ASYNC110 - nothing is told of it
             await asyncio.sleep(0.01)
         late = await outlast.tasks.get(task.id)
-    assert (late.usage or {})["requests"] == 2
+    assert late.usage is not None
+    assert late.usage.requests == 2
 
 
 async def test_a_call_without_other_agents_stores_nothing_of_it(runtime: Runtime) -> None:

@@ -9,7 +9,7 @@ from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, RunContex
 from outlast import Outlast, Permissions, Session, Task, hints
 from outlast.errors import Conflict, Forbidden, InvalidInput
 from outlast.testing import ScriptedModel, call
-from tests.support.turns.background import task_that
+from tests.support.turns.background import stored_task, task_that
 from tests.support.turns.runtime import Runtime, events_of
 
 RAN: list[int] = []
@@ -66,9 +66,9 @@ async def test_an_approved_call_runs_once_and_wakes_the_session(runtime: Runtime
     """A13, A1: at once a task without a worker; the decision runs it, and its end is told."""
     async with runtime(agent=_agent(way)) as outlast:
         session, task = await _asked(outlast)
-        assert (task.state, task.worker_id, RAN) == ("awaiting_input", None, [])
+        assert (task.state, (await stored_task(outlast, task.id)).worker_id, RAN) == ("awaiting_input", None, [])
         assert task.request is not None
-        assert (task.request["kind"], task.request["args"]) == ("approval", {"amount": 50})
+        assert (task.request.kind, task.request.args) == ("approval", {"amount": 50})
         await outlast.tasks.approve(task.id, by="Ada")
         ended = await outlast.tasks.wait(task.id, seconds=20)
         assert (ended.state, ended.result, RAN) == ("succeeded", "paid 50", [50])

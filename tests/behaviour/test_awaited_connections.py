@@ -9,9 +9,11 @@ from pydantic_ai import Tool
 import outlast as public
 from outlast import Outlast, Session, hints
 from outlast.duties.connected_calls import run_connected
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import call
 from outlast.transitions import connections
+from outlast.wire.task import Task
+from tests.support.turns.background import stored_task
 from tests.support.turns.runtime import Runtime, events_of, scripted, wait_for_event
 
 KEYS = (Fernet.generate_key().decode(),)
@@ -52,7 +54,7 @@ async def test_a_call_waits_and_is_run_when_it_is_set(runtime: Runtime, tool: To
         [told] = (await session.result() or pytest.fail("no turn")).calls
         assert (told.result["awaiting"], told.result["task_id"]) == ("connection", task.id)
         assert task.request is not None
-        assert (task.request["kind"], task.request["provider"], task.request["url"]) == ("connection", "github", URL)
+        assert (task.request.kind, task.request.provider, task.request.url) == ("connection", "github", URL)
         await outlast.connections.set("other", TOKEN)
         await outlast.connections_of("ben").set("github", TOKEN)
         assert SEEN == []
@@ -119,7 +121,7 @@ async def test_a_call_that_was_canceled_is_not_run(runtime: Runtime) -> None:
     async with runtime(model, tools=[GATED], encryption_keys=KEYS) as outlast:
         session, other = await outlast.sessions.create(), await outlast.sessions.create()
         task = await waiting(outlast, session)
-        await outlast.tasks_of(task.owner_id).cancel(task.id)
+        await outlast.tasks_of(session.owner_id).cancel(task.id)
         await session.settled()
         await waiting(outlast, other)
         await outlast.sessions.delete(other.id)
@@ -166,7 +168,7 @@ async def test_a_parked_call_that_asks_for_it_waits_too(runtime: Runtime) -> Non
         asks.set()
         await wait_for_event(session, "request.opened")
         [task] = await session.tasks()
-        assert (task.state, task.worker_id) == (TaskState.AWAITING_INPUT, None)
+        assert (task.state, (await stored_task(outlast, task.id)).worker_id) == (TaskState.AWAITING_INPUT, None)
         await outlast.connections.set("github", TOKEN)
         await session.settled()
         [task] = await session.tasks()

@@ -1,15 +1,17 @@
 """Cancelling background work: it reaches the code, and the answer is what really happened."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 import outlast as public
-from outlast import Session
+from outlast import Outlast, Session, Task
 from outlast.errors import Conflict, InvalidInput, NotFound
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.ids import TaskId
+from outlast.store.repositories import tasks
+from outlast.store.repositories.tasks import TaskState
 from outlast.testing import call, gate
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import (
@@ -28,6 +30,14 @@ LONG = timedelta(seconds=30)
 
 def steps() -> list[Any]:
     return [call("dig", call_id="c1"), "It goes on.", "I see."]
+
+
+async def asked_at(outlast: Outlast[Any, Any], task_id: str) -> datetime:
+    """When the cancel was asked for, as it is stored."""
+    found = await outlast.database.read(lambda connection: tasks.get(connection, TaskId(task_id)))
+    assert found is not None
+    assert found.cancel_requested_at is not None
+    return found.cancel_requested_at
 
 
 async def late_outcome(session: Session) -> Task:
@@ -53,7 +63,7 @@ async def test_cancel_reaches_an_async_tool(runtime: Runtime) -> None:
         task = await outlast.tasks.cancel(task.id)
         assert task.state is TaskState.CANCELED
         assert cleaned_up.is_set()
-        assert task.cancel_requested_at is not None
+        assert task.is_cancel_requested
         await session.settled()
         (wake,) = await wakes_seen(session)
         assert "was canceled" in wake
@@ -76,10 +86,12 @@ async def test_cancel_waits_for_a_tool_that_cleans_up(runtime: Runtime) -> None:
     async with runtime(steps(), tools=[dig], budget=BUDGET, abandon_after=LONG) as outlast:
         session, task = await parked_session(outlast)
         early = await outlast.tasks.cancel(task.id, wait=0)
-        assert (early.state, early.cancel_requested_at is None) == (TaskState.RUNNING, False)
+        assert (early.state, early.is_cancel_requested) == (TaskState.RUNNING, True)
+        first = await asked_at(outlast, task.id)
         await cleaning.reached()
         again = await outlast.tasks.cancel(task.id, wait=0)
-        assert (again.state, again.cancel_requested_at) == (TaskState.RUNNING, early.cancel_requested_at)
+        assert (again.state, again.is_cancel_requested) == (TaskState.RUNNING, True)
+        assert await asked_at(outlast, task.id) == first
         cleaning.open()
         assert (await outlast.tasks.wait(task.id)).state is TaskState.CANCELED
         assert told == ["dig"]
@@ -125,7 +137,7 @@ async def test_a_sync_tool_is_asked_and_its_truth_comes_later(runtime: Runtime) 
     async with runtime(steps(), tools=[dig], budget=BUDGET, abandon_after=LONG) as outlast:
         session, task = await parked_session(outlast)
         task = await outlast.tasks.cancel(task.id, wait=0.05)
-        assert (task.state, task.cancel_requested_at is None) == (TaskState.RUNNING, False)
+        assert (task.state, task.is_cancel_requested) == (TaskState.RUNNING, True)
         here.open()
         task = await outlast.tasks.wait(task.id)
         assert (task.state, task.result) == (TaskState.SUCCEEDED, "a hole")
@@ -194,7 +206,7 @@ async def test_tasks_are_listed_followed_and_read(runtime: Runtime) -> None:
         assert [each.id for each in await outlast.tasks.list(before=newer.id)] == [older.id]
         assert [each.id for each in await outlast.tasks.list(limit=1)] == [newer.id]
         assert {each.id for each in await outlast.tasks.list(state="open")} == {newer.id, older.id}
-        number = older.spec["args"]
+        number = older.args
         following = outlast.tasks.follow(older.id)
         first = await anext(following)
         assert first.text.startswith("hole ")
@@ -231,7 +243,7 @@ async def test_another_owners_task_is_not_there(runtime: Runtime) -> None:
             await stranger.settle(task.id, "worked", by="stranger")
         assert await stranger.list() == []
         assert await stranger.list(session_id=session.id) == []
-        assert (await only_task(session)).cancel_requested_at is None
+        assert not (await only_task(session)).is_cancel_requested
         here.open()
         await session.settled()
 
@@ -256,7 +268,7 @@ async def test_a_person_settles_a_task_whose_effect_is_unknown(runtime: Runtime)
             await outlast.tasks.settle(task.id, "perhaps", by="olga")
         settled = await outlast.tasks.settle(task.id, "worked", by="olga", note="I saw the hole.")
         assert settled.settled is not None
-        assert settled.settled["verdict"] == "worked"
+        assert settled.settled.verdict == "worked"
         with pytest.raises(Conflict):
             await outlast.tasks.settle(task.id, "failed", by="paul")
         outcome = await session.settled()

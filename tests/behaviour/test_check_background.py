@@ -223,7 +223,7 @@ async def test_contradictory_arguments_are_refused_with_the_right_form(
         part = return_of("q0", await session.history())
         assert part.outcome == "failed"
         assert form in str(part.content)
-        assert (await only_task(session)).cancel_requested_at is None
+        assert not (await only_task(session)).is_cancel_requested
         here.open()
         await session.settled()
 
@@ -254,7 +254,7 @@ async def test_another_sessions_task_is_not_there(runtime: Runtime, tool: str, i
             assert part.outcome == "failed"
             said.append(to_json(part.content).decode().replace(asked, "<id>"))
         assert said[0] == said[1]
-        assert (await only_task(session)).cancel_requested_at is None
+        assert not (await only_task(session)).is_cancel_requested
         here.open()
         await session.settled()
 

@@ -9,7 +9,7 @@ from pydantic_ai.toolsets import ExternalToolset
 from outlast import hints
 from outlast.testing import ScriptedModel, call
 from tests.support.moments.checkpoint import Checkpoint
-from tests.support.turns.background import nth_event, only_task, task_that, wakes_seen
+from tests.support.turns.background import nth_event, only_task, stored_task, task_that, wakes_seen
 from tests.support.turns.runtime import Runtime
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}}
@@ -69,6 +69,6 @@ async def test_a_parked_call_that_hands_its_work_out_is_completed_too(runtime: R
         assert (await (await session.send("act")).outcome()).text == "It goes on."
         here.open()
         task = await task_that(session, lambda each: each.kind == "external")
-        assert (task.state, task.worker_id) == ("running", None)
+        assert (task.state, (await stored_task(outlast, task.id)).worker_id) == ("running", None)
         assert (await outlast.tasks.complete(task.id, error="No.")).applied
         await nth_event(session, "turn.completed", 2)

@@ -84,7 +84,7 @@ async def test_cancel_is_simulated(runtime: Runtime) -> None:
         outcome = await (await session.send("cancel it")).outcome()
         assert outcome.calls[0].result["type"] == "dry_run"
         [task] = await session.tasks()
-        assert (task.state, task.cancel_requested_at) == ("running", None)
+        assert (task.state, task.is_cancel_requested) == ("running", False)
         release.set()
         await session.settled()
         assert [each.state for each in await session.tasks()] == ["succeeded"]

@@ -30,7 +30,7 @@ async def test_an_approved_call_is_judged_again(runtime: Runtime, is_repeatable:
         await (await session.send("pay")).outcome()
         [task] = await session.tasks()
         await session.update(permissions=Permissions(deny=["pay"]))
-        await outlast.tasks_of(task.owner_id).approve(task.id, by="ada")
+        await outlast.tasks_of(session.owner_id).approve(task.id, by="ada")
         await session.settled()
         [task] = await session.tasks()
         assert (task.state, RAN) == (TaskState.FAILED, [])
@@ -47,7 +47,7 @@ async def test_an_approved_call_is_bound_and_simulated_as_its_session_is(runtime
             await (await session.send("pay")).outcome()
             task = next(each for each in await session.tasks() if not each.is_over)
             await session.update(is_dry_run=is_dry_run)
-            await outlast.tasks_of(task.owner_id).approve(task.id, by="ada")
+            await outlast.tasks_of(session.owner_id).approve(task.id, by="ada")
             await session.settled()
         results = [each.result for each in await session.tasks()]
         assert RAN == [7]

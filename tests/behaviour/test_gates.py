@@ -138,8 +138,8 @@ async def test_a_gate_may_make_a_call_wait(runtime: Runtime, install: Install) -
         [task] = await session.tasks()
         assert (task.state, task.tool, task.call_id, task.agent) == ("awaiting_input", "act", "c1", "agent")
         assert task.request is not None
-        assert (task.request["kind"], task.request["prompt"]) == ("approval", "May it act?")
-        assert task.request["url"] == "https://example.com/ask"
+        assert (task.request.kind, task.request.prompt) == ("approval", "May it act?")
+        assert task.request.url == "https://example.com/ask"
         assert task.deadline_at is not None
         [told] = outcome.calls
         assert told.outcome == "parked"

@@ -12,7 +12,8 @@ import outlast as public
 from outlast import Outlast, Session, Task, hints
 from outlast.errors import Conflict, InvalidInput
 from outlast.testing import ScriptedModel, call
-from tests.support.turns.background import task_that
+from outlast.wire.task import ClosedRequest
+from tests.support.turns.background import stored_task, task_that
 from tests.support.turns.runtime import Runtime, events_of, scripted
 
 COLOURS = {"type": "string", "enum": ["red", "blue"]}
@@ -63,8 +64,18 @@ async def _asked(outlast: Outlast[Any, Any]) -> tuple[Session, Task]:
     assert (told.result["awaiting"], told.result["question"]) == ("question", "Which colour?")
     [task] = (await outlast.tasks.requests(session_id=session.id)).items
     assert (told.result["task_id"], task.state) == (task.id, "awaiting_input")
-    assert task.worker_id is not None
+    assert (await stored_task(outlast, task.id)).worker_id is not None
     return session, task
+
+
+def prompt_of(task: Task) -> str | None:
+    return None if task.request is None else task.request.prompt
+
+
+def closed_of(task: Task) -> ClosedRequest:
+    assert task.request is not None
+    assert task.request.closed is not None
+    return task.request.closed
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -74,8 +85,7 @@ async def test_an_answer_lets_the_tool_go_on(runtime: Runtime, way: str, said: d
     async with runtime(_model(), tools=[_tool(way, **said)]) as outlast:
         session, task = await _asked(outlast)
         answered = await outlast.tasks.reply(task.id, "red", by="Ada")
-        assert answered.request is not None
-        assert answered.request["closed"]["by"] == "Ada"
+        assert closed_of(answered).by == "Ada"
         ended = await outlast.tasks.wait(task.id, seconds=20)
         assert (ended.state, ended.result, ended.attempt) == ("succeeded", "painted red", 1)
         outcome = await session.settled()
@@ -101,8 +111,7 @@ async def test_the_first_valid_answer_wins(runtime: Runtime) -> None:
         came_to = await asyncio.gather(*both, return_exceptions=True)
         [lost] = [each for each in came_to if isinstance(each, BaseException)]
         [won] = [each for each in came_to if isinstance(each, Task)]
-        assert won.request is not None
-        first = won.request["closed"]["by"]
+        first = closed_of(won).by
         assert isinstance(lost, Conflict)
         assert f"already answered by {first}" in str(lost)
         assert (await outlast.tasks.wait(task.id, seconds=20)).result == f"painted {first}"
@@ -124,8 +133,7 @@ async def test_the_model_answers(runtime: Runtime) -> None:
         [task] = await session.tasks()
         ended = await outlast.tasks.wait(task.id, seconds=20)
         assert ended.result == "painted blue"
-        assert ended.request is not None
-        assert (ended.request["closed"]["by"], ended.request["closed"]["by_kind"]) == ("the model", "model")
+        assert (closed_of(ended).by, closed_of(ended).by_kind) == ("the model", "model")
 
 
 async def test_no_model_gives_an_approval(runtime: Runtime) -> None:
@@ -149,7 +157,7 @@ async def test_a_call_asks_one_question_after_the_other(runtime: Runtime) -> Non
     async with runtime(_model("It asks more.", "I see."), tools=[paint]) as outlast:
         session, task = await _asked(outlast)
         await outlast.tasks.reply(task.id, "red")
-        second = await task_that(session, lambda each: (each.request or {}).get("prompt") == "Which wall?")
+        second = await task_that(session, lambda each: prompt_of(each) == "Which wall?")
         assert second.state == "awaiting_input"
         await outlast.tasks.reply(task.id, "the left one")
         assert (await outlast.tasks.wait(task.id, seconds=20)).result == "red on the left one"
@@ -216,13 +224,13 @@ async def test_a_question_survives_a_restart_where_the_tool_may_run_again(runtim
     async with runtime(_model("It asks more.", "I see."), tools=[tool]) as outlast:
         session, task = await _asked(outlast)
         await outlast.tasks.reply(task.id, "red")
-        open_one = await task_that(session, lambda each: (each.request or {}).get("prompt") == "Which wall?")
+        open_one = await task_that(session, lambda each: prompt_of(each) == "Which wall?")
     async with runtime(scripted(*["I see."] * 4), tools=[tool]) as outlast:
         session = await outlast.sessions.get(session.id)
         again = await task_that(session, lambda each: each.attempt == 2 and each.state == "awaiting_input")
         assert open_one.request is not None
         assert again.request is not None
-        assert again.request["id"] == open_one.request["id"]
+        assert again.request.id == open_one.request.id
         await outlast.tasks.reply(task.id, "the left one")
         assert (await outlast.tasks.wait(task.id, seconds=20)).result == "red on the left one"
 

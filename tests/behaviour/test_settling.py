@@ -8,6 +8,7 @@ from pydantic_ai import Tool
 import outlast as public
 from outlast import hints
 from outlast.testing import call, texts_seen
+from outlast.wire.task import Settled
 from outlast.wire.turn import Verdict
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import BUDGET, parked_session, wakes_seen
@@ -45,14 +46,15 @@ async def test_a_settled_task_keeps_its_state_and_says_what_was_said(runtime: Ru
         assert await outlast.tasks.list(state="settled") == []
         settled = await outlast.tasks.settle(task.id, "worked", by="olga", note="I saw the hole.")
         assert settled.settled is not None
-        at = settled.settled.pop("at")
-        assert settled.settled == {"verdict": "worked", "by": "olga", "note": "I saw the hole."}
+        said = settled.settled
+        assert (said.verdict, said.by, said.note) == ("worked", "olga", "I saw the hole.")
+        assert said.at is not None
         assert (settled.state, settled.shown_state, settled.metadata) == ("failed", "settled: worked", {})
         assert await outlast.tasks.list(state="failed") == []
         (listed,) = await outlast.tasks.list(state="settled")
-        assert listed.settled == {**settled.settled, "at": at}
+        assert listed.settled == said
         told = (await events_of(session, "task.changed"))[-1]
-        assert told.data["task"]["settled"] == listed.settled
+        assert Settled.model_validate(told.data["task"]["settled"]) == said
         await session.settled()
         dig.released.set()
 
@@ -68,7 +70,7 @@ async def test_try_again_makes_a_new_task_that_is_linked_to_the_old_one(runtime:
         old = await outlast.tasks.settle(task.id, Verdict.TRY_AGAIN, by="olga")
         assert (old.state, old.shown_state) == ("failed", "settled: try_again")
         new = await outlast.tasks.get(old.links["retried_as"])
-        assert (new.links, new.tool, new.spec["args"]) == ({"retry_of": old.id}, "dig", old.spec["args"])
+        assert (new.links, new.tool, new.args) == ({"retry_of": old.id}, "dig", old.args)
         ended = await outlast.tasks.wait(new.id, seconds=30)
         assert (ended.state, ended.result) == ("succeeded", "a hole")
         await session.settled()

@@ -12,7 +12,7 @@ from outlast import Outlast, Permissions, Session, Task, hints
 from outlast.errors import Forbidden, IdempotencyMismatch, InvalidInput, NotFound, TooManyTasks
 from outlast.store.repositories.tasks import TaskState, WakePolicy
 from outlast.testing import ScriptedModel, call
-from tests.support.turns.background import wakes_seen
+from tests.support.turns.background import stored_task, wakes_seen
 from tests.support.turns.runtime import Runtime, events_of, scripted
 
 PATIENCE = 30.0
@@ -50,7 +50,7 @@ async def test_the_model_sets_a_tool_going_and_is_woken_with_its_result(runtime:
         (task,) = await session.tasks()
         assert (handle["type"], handle["task_id"], handle["tool"]) == ("background", task.id, "double")
         assert (task.title, task.result, task.origin, task.kind) == ("a sum", 42, "spawn", "call")
-        assert task.spec["args"] == {"number": 21}
+        assert task.args == {"number": 21}
         assert task.turn_id is not None
         (seen,) = await wakes_seen(session)
         assert task.id in seen
@@ -248,10 +248,11 @@ async def test_hints_say_what_is_not_asked_for(runtime: Runtime) -> None:
     async with runtime(tools=[tool]) as outlast:
         session = await outlast.sessions.create()
         task = await session.spawn("double", {"number": 1})
-        assert (task.wake, task.group, task.max_attempts, task.may_run_again) == (WakePolicy.SILENT, "sums", 2, True)
+        assert (task.wake, task.group, task.may_run_again) == ("silent", "sums", True)
+        assert (await stored_task(outlast, task.id)).max_attempts == 2
         await ended(outlast, task)
         woken = await session.spawn("double", {"number": 1}, wake="on_terminal")
-        assert woken.wake is WakePolicy.ON_TERMINAL
+        assert woken.wake == "on_terminal"
         await session.settled(wait=PATIENCE)
     with pytest.raises(InvalidInput, match="concurrency"):
         hints(concurrency=0)

@@ -9,8 +9,8 @@ import pytest
 from pydantic_ai import Tool
 from structlog.testing import capture_logs
 
-from outlast import Session, hints
-from outlast.store.repositories.tasks import Task, TaskState, WakePolicy
+from outlast import Session, Task, hints
+from outlast.store.repositories.tasks import TaskState, WakePolicy
 from outlast.testing import call
 from tests.support.logs.histories import return_of
 from tests.support.moments.checkpoint import Checkpoint
@@ -42,7 +42,7 @@ async def stubborn_session(
         await stop(session)
         (task,) = await session.tasks()
         assert (task.wake, task.call_id) == (WakePolicy.SILENT, "c1")
-        assert task.cancel_requested_at is not None
+        assert task.is_cancel_requested
         assert task.id in str(return_of("c1", await session.history()).content)
         await goes_on(session)
         await check(session)
@@ -156,7 +156,7 @@ async def test_a_sync_tool_in_a_thread_cannot_be_killed_and_is_owned(runtime: Ru
         await stop(session)
         (task,) = await session.tasks()
         assert (task.state, task.wake) == (TaskState.RUNNING, WakePolicy.SILENT)
-        assert task.cancel_requested_at is not None
+        assert task.is_cancel_requested
         await goes_on(session)
         release.set()
         await wait_for_event(session, "task.ended")

@@ -35,7 +35,7 @@ async def test_a_call_s_own_cost_counts_for_its_turn_or_task_and_its_owner(runti
         assert before == 1_500
         task = await outlast.tasks.wait((await session.spawn("pay", wake="silent")).id, seconds=PATIENCE)
         assert task.usage is not None
-        assert task.usage["cost_microdollars"] == 1_500
+        assert task.usage.cost_microdollars == 1_500
         assert await spent(outlast) == before + 1_500
     with pytest.raises(InvalidInput):
         public.cost(-1)
@@ -58,4 +58,4 @@ async def test_a_cancelled_task_has_cost_what_it_said(runtime: Runtime) -> None:
         assert ended.state == "canceled"
         found = await outlast.tasks.get(task.id)
         assert found.usage is not None
-        assert (found.usage["cost_microdollars"], await spent(outlast)) == (700, 700)
+        assert (found.usage.cost_microdollars, await spent(outlast)) == (700, 700)

@@ -48,9 +48,8 @@ ONLY_HERE_PARAMETERS = {
 
 SAME_THING = {
     **dict.fromkeys(("SessionId", "TurnId", "TaskId", "InputId", "KeyId"), "str"),
-    "TaskAnswer": "Task",
-    "PieceAnswer": "Piece",
     "CompletionAnswer": "Completed",
+    "PieceAnswer": "Piece",
     "InputAnswer": "Input",
     "KeyAnswer": "Key",
     "ConnectionAnswer": "Connection",

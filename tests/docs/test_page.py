@@ -5,12 +5,12 @@ import re
 from inspect import signature
 from pathlib import Path
 from textwrap import dedent
-from typing import get_args
 
 import pytest
 
 from outlast.calls import call
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
+from outlast.wire.task_state import TaskState
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "how-to" / "chat-in-a-page.md"
@@ -38,8 +38,8 @@ def test_the_page_reads_of_a_task_what_the_server_sends() -> None:
     """A name that nobody sends would type-check, and show nothing."""
     said = (EXAMPLE / "src" / "tasks.ts").read_text(encoding="utf-8").partition("export type Task = {")[2]
     fields = dict(re.findall(r"^  (\w+): (.*);$", said.partition("\n};")[0], re.MULTILINE))
-    assert set(fields) <= set(TaskAnswer.model_fields)
-    assert tuple(re.findall(r'"(\w+)"', fields["state"])) == get_args(TaskAnswer.model_fields["state"].annotation)
+    assert set(fields) <= set(Task.model_fields)
+    assert tuple(re.findall(r'"(\w+)"', fields["state"])) == tuple(TaskState)
     assert re.findall(r"(\w+):", fields["progress"]) == list(signature(call.progress).parameters)
 
 

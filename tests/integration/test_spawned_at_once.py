@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from outlast import Outlast
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 from tests.integration.test_caps import Pieces, chosen, client_of
 from tests.support.processes.serving_process import ROOT, Program
 from tests.support.processes.worker_process import APP
@@ -16,8 +16,7 @@ pytestmark = pytest.mark.timeout(180)  # two interpreters start, on machines tha
 COUNT = 100
 
 
-def name_of(task: TaskAnswer) -> str:
-    assert isinstance(task.args, dict)
+def name_of(task: Task) -> str:
     return str(task.args["name"])
 
 

@@ -195,7 +195,7 @@ async def test_a_success_that_commits_before_the_cancel_is_the_truth(runtime: Ru
         await let_run()
         commits.release("task.end")
         task = await canceling
-        assert (task.state, task.result, task.cancel_requested_at) == (TaskState.SUCCEEDED, "2.4 m", None)
+        assert (task.state, task.result, task.is_cancel_requested) == (TaskState.SUCCEEDED, "2.4 m", False)
         await session.settled()
         assert len(await events_of(session, "task.ended")) == 1
         assert len(await wakes_seen(session)) == 1
@@ -214,7 +214,7 @@ async def test_a_success_after_the_cancel_was_asked_is_the_truth_too(runtime: Ru
         commits.release("cancel")
         task = await canceling
         assert (task.state, task.result) == (TaskState.SUCCEEDED, "2.4 m")
-        assert task.cancel_requested_at is not None
+        assert task.is_cancel_requested
         assert not survey.was_canceled
         await session.settled()
         assert len(await wakes_seen(session)) == 1

@@ -20,7 +20,7 @@ from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.forms import ListOf
 from outlast.wire.message import InputAnswer, SendOptions, StoredMessage
 from outlast.wire.session import InterruptedCall, SessionAnswer, budget_of
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 from outlast.wire.turn import TurnAnswer, Until, Verdict
 
 
@@ -274,17 +274,17 @@ class Session:
         group: str | None = None,
         wake: Literal["on_terminal", "silent"] | None = None,
         idempotency_key: str | None = None,
-    ) -> TaskAnswer:
+    ) -> Task:
         """Set a tool of its agent going as a background task, once, also over a connection that is cut."""
         body = {"tool": tool, "args": dict(args or {}), "title": title, "group": group, "wake": wake}
         answer = await self._connection.ask(
             "POST", f"{self._path}/tasks", body=body, key=idempotency_key or str(uuid4())
         )
-        return TaskAnswer.model_validate(answer)
+        return Task.model_validate(answer)
 
-    async def tasks(self) -> builtins.list[TaskAnswer]:
+    async def tasks(self) -> builtins.list[Task]:
         answer = await self._connection.get("/v1/tasks", session=self.id, limit=500)
-        return ListOf[TaskAnswer].model_validate(answer).items
+        return ListOf[Task].model_validate(answer).items
 
     async def export(self) -> dict[str, Any]:
         """The whole session as a document that `Sessions.import_` takes."""

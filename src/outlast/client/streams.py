@@ -11,7 +11,7 @@ from outlast.client.connection import Connection, path
 from outlast.events.closable import Stream
 from outlast.events.event import Event
 from outlast.ids import SessionId, TaskId, TurnId
-from outlast.wire.task import PieceAnswer, TaskAnswer
+from outlast.wire.task import PieceAnswer, Task
 
 NOW = "now"
 DELETED = "session.deleted"
@@ -95,7 +95,7 @@ class OutputStream(Stream[PieceAnswer]):
     def __init__(self, connection: Connection, task_id: str, *, offset: int) -> None:
         super().__init__(self._follow())
         self.offset = offset
-        self.ended: TaskAnswer | None = None
+        self.ended: Task | None = None
         self._connection = connection
         self._path = path("tasks", task_id, "output")
 
@@ -104,7 +104,7 @@ class OutputStream(Stream[PieceAnswer]):
         async with aclosing(frames):
             async for frame in frames:
                 if frame.event == "end":
-                    self.ended = TaskAnswer.model_validate_json(frame.data)
+                    self.ended = Task.model_validate_json(frame.data)
                     return
                 piece = PieceAnswer.model_validate_json(frame.data)
                 if piece.next_offset > self.offset:

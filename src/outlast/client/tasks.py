@@ -10,7 +10,7 @@ from outlast.client.streams import OutputStream
 from outlast.client.turn import deadline, hold, seconds_left
 from outlast.paging import Page
 from outlast.wire.forms import ListOf
-from outlast.wire.task import CompletionAnswer, PieceAnswer, TaskAnswer, TaskFilter
+from outlast.wire.task import CompletionAnswer, PieceAnswer, Task, TaskFilter
 from outlast.wire.turn import Verdict
 
 
@@ -28,7 +28,7 @@ class Tasks:
         kind: str | None = None,
         before: str | None = None,
         limit: int = 100,
-    ) -> Sequence[TaskAnswer]:
+    ) -> Sequence[Task]:
         """Newest first, a page at a time; `before` is the id of the last one seen.
 
         `state="open"` leaves out those that have ended. Those that were settled are found by `state="settled"`, and not
@@ -45,32 +45,32 @@ class Tasks:
         kind: str | None = None,
         before: str | None = None,
         limit: int = 100,
-    ) -> Page[TaskAnswer]:
+    ) -> Page[Task]:
         """The same with the cursor for the next page: give it as `before`."""
         answer = await self._connection.get(
             "/v1/tasks", session=session_id, state=state, kind=kind, cursor=before, limit=limit
         )
-        found = ListOf[TaskAnswer].model_validate(answer)
+        found = ListOf[Task].model_validate(answer)
         return Page(found.items, found.next)
 
-    async def get(self, task_id: str) -> TaskAnswer:
-        return TaskAnswer.model_validate(await self._connection.get(path("tasks", task_id)))
+    async def get(self, task_id: str) -> Task:
+        return Task.model_validate(await self._connection.get(path("tasks", task_id)))
 
-    async def wait(self, task_id: str, *, seconds: float | None = None) -> TaskAnswer:
+    async def wait(self, task_id: str, *, seconds: float | None = None) -> Task:
         """Wait for the task's end, at most so long; gives it as it is then."""
         until = deadline(seconds)
         while True:
             left = seconds_left(until)
-            task = TaskAnswer.model_validate(await self._connection.get(path("tasks", task_id), wait=hold(left)))
+            task = Task.model_validate(await self._connection.get(path("tasks", task_id), wait=hold(left)))
             if task.is_over or left == 0:
                 return task
 
-    async def cancel(self, task_id: str, *, wait: float = 10.0) -> TaskAnswer:
+    async def cancel(self, task_id: str, *, wait: float = 10.0) -> Task:
         """Ask to cancel and wait a little for the truth: canceled, finished anyway, or not confirmed yet."""
         answer = await self._connection.ask(
             "POST", path("tasks", task_id, "cancel"), body={"wait": wait}, is_repeatable=True, wait=wait
         )
-        return TaskAnswer.model_validate(answer)
+        return Task.model_validate(answer)
 
     async def complete(self, task_id: str, *, result: Any = None, error: str | None = None) -> CompletionAnswer:
         """Say how an operation ended that is done elsewhere: with a result, or an error. The first one counts."""
@@ -89,18 +89,18 @@ class Tasks:
 
     async def requests(
         self, *, session_id: str | None = None, before: str | None = None, limit: int = 100
-    ) -> Page[TaskAnswer]:
+    ) -> Page[Task]:
         """The tasks that wait for somebody, newest first: `request` says for what.
 
         `session_id`: of this session and of every session below it.
         """
         where = "/v1/requests" if session_id is None else path("sessions", session_id, "requests")
-        found = ListOf[TaskAnswer].model_validate(await self._connection.get(where, cursor=before, limit=limit))
+        found = ListOf[Task].model_validate(await self._connection.get(where, cursor=before, limit=limit))
         return Page(found.items, found.next)
 
     async def reply(
         self, task_id: str, value: JsonValue, *, by: str | None = None, request_id: str | None = None
-    ) -> TaskAnswer:
+    ) -> Task:
         """Answer the question that a task asks. The first valid answer wins; later ones get `Conflict` with whose.
 
         `request_id`: only if it still asks just this. `by` stands beside the name of the key.
@@ -109,20 +109,18 @@ class Tasks:
 
     async def approve(
         self, task_id: str, *, by: str | None = None, args: Mapping[str, JsonValue] | None = None
-    ) -> TaskAnswer:
+    ) -> Task:
         """Let a call run that waits for an approval, with these arguments if some are given."""
         return await self._answered(task_id, "approve", {"by": by, "args": args})
 
-    async def refuse(self, task_id: str, *, by: str | None = None, reason: str = "") -> TaskAnswer:
+    async def refuse(self, task_id: str, *, by: str | None = None, reason: str = "") -> Task:
         """Keep a call from running that waits for an approval; the model is told who refused it, and why."""
         return await self._answered(task_id, "refuse", {"by": by, "reason": reason})
 
-    async def _answered(self, task_id: str, verb: str, body: dict[str, object]) -> TaskAnswer:
-        return TaskAnswer.model_validate(await self._connection.ask("POST", path("tasks", task_id, verb), body=body))
+    async def _answered(self, task_id: str, verb: str, body: dict[str, object]) -> Task:
+        return Task.model_validate(await self._connection.ask("POST", path("tasks", task_id, verb), body=body))
 
-    async def settle(
-        self, task_id: str, verdict: Verdict | str, *, note: str = "", by: str | None = None
-    ) -> TaskAnswer:
+    async def settle(self, task_id: str, verdict: Verdict | str, *, note: str = "", by: str | None = None) -> Task:
         """Say what became of a task that may or may not have taken effect; the model is told who said so.
 
         `by` stands beside the name of the key: whoever has that says so.
@@ -130,4 +128,4 @@ class Tasks:
         answer = await self._connection.ask(
             "POST", path("tasks", task_id, "settle"), body={"verdict": verdict, "note": note, "by": by}
         )
-        return TaskAnswer.model_validate(answer)
+        return Task.model_validate(answer)

@@ -13,7 +13,7 @@ from outlast.events.outcome import Outcome
 from outlast.wire.forms import ListOf
 from outlast.wire.message import AcceptedAnswer, InputAnswer
 from outlast.wire.session import SessionAnswer
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 
 HOLD_SECONDS = 60.0
 """How long one request waits at most: proxies cut those that take longer."""
@@ -147,7 +147,7 @@ async def is_settled(connection: Connection, session_id: str) -> bool:
     if session.turn_id is not None:
         return False
     answer = await connection.get("/v1/tasks", session=session_id, state="open", limit=500)
-    return all(each.wake == "silent" for each in ListOf[TaskAnswer].model_validate(answer).items)
+    return all(each.wake == "silent" for each in ListOf[Task].model_validate(answer).items)
 
 
 def outcome_of(found: Any) -> Outcome:

@@ -54,7 +54,7 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
         return turns.of_session(connection, row.id, _MOST), tasks.page(connection, session_id=row.id, limit=_MOST)
 
     all_turns, all_tasks = await services.database.read(rest)
-    shown_tasks = [services.shown.task(each) for each in all_tasks[::-1]]
+    shown_tasks = [services.shown.stored_task(each) for each in all_tasks[::-1]]
     limits = constrained.of_row(row)
     document = {
         "format": FORMAT,

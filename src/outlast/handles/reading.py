@@ -1,6 +1,6 @@
 """Reading a session's log: from any position on, and what a reader gets who cannot have all of it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,11 @@ from outlast.events.of_types import OfTypes
 from outlast.events.stream import EventStream
 from outlast.handles.services import Services
 from outlast.ids import OwnerId, SessionId
-from outlast.store.repositories import inputs, sessions
+from outlast.store.repositories import agents, inputs, sessions
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.sessions import SessionRow
+from outlast.store.repositories.tasks import Task as StoredTask
+from outlast.wire.task_state import TaskState
 
 
 def stream(
@@ -58,6 +60,12 @@ async def snapshot(services: Services, session_id: SessionId, owner_id: OwnerId)
         }
 
     return await services.database.read(look)
+
+
+def unserved(connection: sa.Connection, found: Sequence[StoredTask]) -> Collection[str]:
+    """The agents that tasks among these wait for and that no living worker has."""
+    waited_for = {each.agent for each in found if each.state is TaskState.QUEUED}
+    return waited_for - agents.present(connection) if waited_for else ()
 
 
 def there(connection: sa.Connection, session_id: SessionId, owner_id: OwnerId) -> SessionRow:

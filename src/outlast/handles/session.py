@@ -1,6 +1,6 @@
 """A session as a program holds it: a handle on what is stored, valid across restarts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeVar, Unpack
@@ -26,7 +26,6 @@ from outlast.paging import Page
 from outlast.store.repositories import inputs, messages, spawned, tasks, turns
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.sessions import SessionRow
-from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
 from outlast.transitions import cancel, constraints, inbox, profile, sub_sessions, turn, verdicts
@@ -34,6 +33,7 @@ from outlast.transitions.profile import Profile
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.message import SendOptions
 from outlast.wire.session import InterruptedCall
+from outlast.wire.task import Task
 from outlast.wire.turn import Until, Verdict
 
 T = TypeVar("T")
@@ -392,11 +392,12 @@ class Session:
         )
 
     async def tasks(self) -> list[Task]:
-        def read(connection: sa.Connection) -> list[Task]:
-            return spawned.with_places(connection, tasks.page(connection, session_id=self.id, limit=500))
+        def read(connection: sa.Connection) -> tuple[Sequence[tasks.Task], Collection[str]]:
+            found = spawned.with_places(connection, tasks.page(connection, session_id=self.id, limit=500))
+            return found, reading.unserved(connection, found)
 
-        found = await self._read(read)
-        return [self._services.shown.task(each) for each in found]
+        found, unserved = await self._read(read)
+        return [self._services.shown.task(each, unserved=unserved) for each in found]
 
     async def _row(self) -> SessionRow:
         return await self._database.read(self._there, is_single=True)

@@ -1,6 +1,6 @@
 """What a reader is shown of what is stored: no registered secrets, and no money for whoever may not see it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -12,12 +12,15 @@ from outlast.events.event import Event
 from outlast.events.outcome import Usage
 from outlast.store.repositories.inputs import Input
 from outlast.store.repositories.outputs import Piece
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.tasks import Task as StoredTask
 from outlast.values.foreign import message as of_message
 from outlast.values.secrets import Secrets
+from outlast.wire.task import Task
+from outlast.wire.task_state import TaskState
 
 _COST = "cost_microdollars"
 _MONEY = ("cost", "price", "dollars")
+_AS_STORED = [each for each in Task.model_fields if each not in ("args", "is_cancel_requested", "no_worker_for")]
 _TOLD_BY_PROVIDERS = ("usage", "provider_details")
 
 
@@ -73,7 +76,20 @@ class Shown:
             return given
         return replace(given, text=self.value(given.text), body=foreign.BODY_OF_AN_INPUT(self.secrets, given.body))
 
-    def task(self, task: Task) -> Task:
+    def task(self, stored: StoredTask, *, unserved: Collection[str] = ()) -> Task:
+        """The view of a task. `unserved`: agents that no living worker has; one that waits for such says so."""
+        row = self.stored_task(stored)
+        is_unserved = row.state is TaskState.QUEUED and row.agent in unserved
+        return Task.model_validate(
+            {
+                **{name: getattr(row, name) for name in _AS_STORED},
+                "args": row.spec.get("args"),
+                "is_cancel_requested": row.cancel_requested_at is not None,
+                "no_worker_for": row.agent if is_unserved else None,
+            }
+        )
+
+    def stored_task(self, task: StoredTask) -> StoredTask:
         if task.usage is not None and not self.is_money_shown:
             task = replace(task, usage={**task.usage, _COST: None})
         if self.secrets.is_empty:

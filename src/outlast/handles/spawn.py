@@ -11,12 +11,13 @@ from outlast.errors import InvalidInput
 from outlast.handles import reading
 from outlast.handles.services import Services
 from outlast.ids import OwnerId, SessionId
-from outlast.store.repositories.tasks import Task, WakePolicy
+from outlast.store.repositories.tasks import WakePolicy
 from outlast.tool_hints import Hints, Wake, hints_of
 from outlast.transitions import spawning
 from outlast.transitions.profile import check_json, check_name
 from outlast.transitions.spawning import Spawn
 from outlast.values import json_schema
+from outlast.wire.task import Task
 
 
 async def spawn(

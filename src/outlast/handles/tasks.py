@@ -1,8 +1,8 @@
 """Tasks as a program holds them: list, look, wait, cancel, complete, read output, answer what they ask, settle."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,24 +12,41 @@ from outlast import paging
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.closable import Stream
 from outlast.events.signals import Signals, task_topic
+from outlast.handles import reading
 from outlast.handles.completions import Completions
 from outlast.handles.shown import Shown
 from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
 from outlast.store.database import Database, retry_while_unavailable
-from outlast.store.repositories import agents, outputs, sessions, spawned, tasks
+from outlast.store.repositories import outputs, sessions, spawned, tasks
 from outlast.store.repositories.outputs import Piece
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.tasks import Task as StoredTask
 from outlast.store.unit import Unit
 from outlast.transitions import cancel, open_request, requests, verdicts
-from outlast.transitions.operations import Completed
-from outlast.wire.task import TaskFilter
+from outlast.wire.task import Task, TaskFilter
+from outlast.wire.task_state import TaskState
 from outlast.wire.turn import Verdict
 
 _PAGE = 64 * 1024
 _OPEN = "open"
 _SETTLED = "settled"
 """In place of a state: those that have not ended, and those of which a person said what became of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The task as it stands. `applied`: this completion ended it."""
+
+    task: Task
+    applied: bool
+
+    @property
+    def id(self) -> TaskId:
+        return self.task.id
+
+    @property
+    def state(self) -> TaskState:
+        return self.task.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +92,7 @@ class Tasks:
         is_of_tasks = state not in (None, _OPEN, _SETTLED)
         most = paging.clamp(limit)
 
-        def read(connection: sa.Connection) -> Sequence[Task]:
+        def read(connection: sa.Connection) -> tuple[Sequence[StoredTask], Collection[str]]:
             found = tasks.page(
                 connection,
                 owner_id=self.owner_id,
@@ -87,21 +104,19 @@ class Tasks:
                 before=before,
                 limit=most + 1,
             )
-            return _with_waits(connection, found)
+            return spawned.with_places(connection, found), reading.unserved(connection, found)
 
-        found = await self.database.read(read)
-        shown = [self.shown.task(each) for each in found[:most]]
+        found, unserved = await self.database.read(read)
+        shown = [self.shown.task(each, unserved=unserved) for each in found[:most]]
         return Page(shown, shown[-1].id if len(found) > most else None)
 
     async def get(self, task_id: TaskId | str) -> Task:
-        def read(connection: sa.Connection) -> Task:
-            task = tasks.get(connection, TaskId(task_id))
-            if task is None or task.owner_id != self.owner_id:
-                raise NotFound("There is no such task.", id=task_id)
-            (told,) = _with_waits(connection, [task])
-            return told
+        def read(connection: sa.Connection) -> tuple[StoredTask, Collection[str]]:
+            (task,) = spawned.with_places(connection, [self._own(connection, task_id)])
+            return task, reading.unserved(connection, [task])
 
-        return self.shown.task(await self.database.glance(read))
+        task, unserved = await self.database.glance(read)
+        return self.shown.task(task, unserved=unserved)
 
     async def wait(self, task_id: TaskId | str, *, seconds: float | None = None) -> Task:
         """Wait for the task's end, at most so long; gives it as it is then."""
@@ -131,13 +146,13 @@ class Tasks:
         done = await self.completions.complete(
             task_id, success=error is None, result=result, error=error, owner_id=self.owner_id
         )
-        return replace(done, task=self.shown.task(done.task))
+        return Completed(self.shown.task(done.task), done.applied)
 
     async def output(self, task_id: TaskId | str, *, offset: int = 0, length: int = _PAGE) -> Piece:
         """A piece of the raw output; `next_offset` reads on, `cut` says what before it is no longer kept."""
-        task = await self.get(task_id)
 
         def read(connection: sa.Connection) -> Piece:
+            task = self._own(connection, task_id)
             return outputs.read(connection, task.session_id, task.output_id, offset=offset, length=length)
 
         return self.shown.piece(await self.database.read(read))
@@ -155,7 +170,7 @@ class Tasks:
         """
         most, within = paging.clamp(limit), None if session_id is None else SessionId(session_id)
 
-        def read(connection: sa.Connection) -> Sequence[Task]:
+        def read(connection: sa.Connection) -> Sequence[StoredTask]:
             if within is not None and sessions.get(connection, within, self.owner_id) is None:
                 raise NotFound("There is no such session.", id=within)
             return tasks.asking(connection, self.owner_id, within=within, before=before, limit=most + 1)
@@ -203,7 +218,7 @@ class Tasks:
         )
         return await self._answered(refuse, "refuse")
 
-    async def _answered(self, answer: Callable[[Unit], Task], name: str) -> Task:
+    async def _answered(self, answer: Callable[[Unit], StoredTask], name: str) -> Task:
         return self.shown.task(await self.database.transaction(answer, name=name))
 
     async def settle(
@@ -222,6 +237,12 @@ class Tasks:
             name="settle_task",
         )
         return self.shown.task(settled)
+
+    def _own(self, connection: sa.Connection, task_id: TaskId | str) -> StoredTask:
+        task = tasks.get(connection, TaskId(task_id))
+        if task is None or task.owner_id != self.owner_id:
+            raise NotFound("There is no such task.", id=task_id)
+        return task
 
 
 class OutputStream(Stream[Piece]):
@@ -254,15 +275,3 @@ class OutputStream(Stream[Piece]):
         """In this order: what was written before the end is in the piece of a task that is over."""
         task = await self._tasks.get(self._task_id)
         return task, await self._tasks.output(self._task_id, offset=self.offset)
-
-
-def _with_waits(connection: sa.Connection, found: Sequence[Task]) -> Sequence[Task]:
-    """Those that wait for an agent say so if no living worker has it, those that wait for a place their number."""
-    if not any(each.state is TaskState.QUEUED for each in found):
-        return found
-    found = spawned.with_places(connection, found)
-    there = agents.present(connection)
-    return [
-        replace(each, no_worker_for=each.agent) if each.state is TaskState.QUEUED and each.agent not in there else each
-        for each in found
-    ]

@@ -5,7 +5,9 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from outlast.ids import SessionId, TaskId, TurnId
 from outlast.wire.forms import Answer, Body
+from outlast.wire.task_state import ENDED, TaskState
 from outlast.wire.turn import UsageAnswer, Verdict
 
 TaskFilter = Literal["open", "queued", "running", "awaiting_input", "succeeded", "failed", "canceled", "settled"]
@@ -24,6 +26,7 @@ class ClosedRequest(Answer):
 
     how: Literal["answered", "approved", "refused", "withdrawn", "expired", "ended"]
     by: str | None = None
+    by_kind: str | None = Field(default=None, description="Who that is: `person` or `model`.")
     at: datetime
     value: JsonValue = Field(default=None, description="The answer to a question.")
     args_changed: bool = Field(default=False, description="It was approved with other arguments: `args`.")
@@ -50,19 +53,21 @@ class RequestAnswer(Answer):
     )
 
 
-class TaskAnswer(Answer):
-    """Durable background work. `result` may be a view of something larger: see `output`."""
+class Task(Answer):
+    """Durable background work, as it was at the time. `result` may be a view of something larger: see `output`."""
 
-    id: str
-    session_id: str
-    turn_id: str | None
+    model_config = ConfigDict(frozen=True)
+
+    id: TaskId
+    session_id: SessionId
+    turn_id: TurnId | None
     call_id: str | None
     kind: str
     agent: str = ""
     tool: str | None
     title: str
-    args: JsonValue
-    state: Literal["queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+    args: Any
+    state: TaskState
     no_worker_for: str | None = Field(
         default=None, description="The agent it waits for, while no worker is there that has it."
     )
@@ -72,13 +77,13 @@ class TaskAnswer(Answer):
     )
     is_cancel_requested: bool
     detail: str | None
-    progress: dict[str, JsonValue] | None
+    progress: dict[str, Any] | None
     request: RequestAnswer | None = Field(default=None, description="What it asks a person for, or asked.")
-    result: JsonValue
-    error: dict[str, JsonValue] | None
-    late_outcome: dict[str, JsonValue] | None
-    artifacts: list[dict[str, JsonValue]]
-    metadata: dict[str, JsonValue]
+    result: Any
+    error: dict[str, Any] | None
+    late_outcome: dict[str, Any] | None
+    artifacts: list[dict[str, Any]]
+    metadata: dict[str, Any]
     wake: str
     group: str | None
     attempt: int
@@ -100,27 +105,20 @@ class TaskAnswer(Answer):
     ran_seconds: float | None = Field(
         default=None, description="How long it ran, once it is over: from the start of its call to its end."
     )
-    parked: dict[str, JsonValue] | None = Field(
+    parked: dict[str, Any] | None = Field(
         default=None,
         description="Of a call that goes on without its turn: the `reason` (budget, steering, stop) and `ran_seconds`.",
     )
 
-    @classmethod
-    def of(cls, thing: Any) -> "TaskAnswer":
-        """Of a stored task."""
-        own = {name: getattr(thing, name) for name in cls.model_fields if hasattr(thing, name)}
-        is_cancel_requested = thing.cancel_requested_at is not None
-        return cls.model_validate({**own, "args": thing.spec.get("args"), "is_cancel_requested": is_cancel_requested})
-
     @property
     def shown_state(self) -> str:
         """For lists: the state, or in its place what a person said of it."""
-        return self.state if self.settled is None else f"settled: {self.settled.verdict}"
+        return self.state.value if self.settled is None else f"settled: {self.settled.verdict}"
 
     @property
     def has_worked(self) -> bool:
         """By its own end, or by the word of a person."""
-        return self.state == "succeeded" if self.settled is None else self.settled.verdict == "worked"
+        return self.state is TaskState.SUCCEEDED if self.settled is None else self.settled.verdict == "worked"
 
     @property
     def since(self) -> datetime:
@@ -129,7 +127,7 @@ class TaskAnswer(Answer):
 
     @property
     def is_over(self) -> bool:
-        return self.state in ("succeeded", "failed", "canceled")
+        return self.state in ENDED
 
 
 class SpawnBody(Body):
@@ -190,7 +188,7 @@ class CompletionAnswer(Answer):
     """The state in which the task stands. `applied`: this completion ended it; else it had ended before."""
 
     id: str
-    state: Literal["queued", "running", "awaiting_input", "succeeded", "failed", "canceled"]
+    state: TaskState
     applied: bool
 
 

@@ -30,7 +30,7 @@ class Report(BaseModel):
 async def summary_of(outlast: Outlast[Any, Any], session: Session) -> dict[str, Any]:
     turns = await all_turns(session)
     places = {each["id"]: at for at, each in enumerate(turns)}
-    tasks = [await _task(outlast, each) for each in await all_tasks(outlast, session)]
+    tasks = [await _task(outlast, session.owner_id, each) for each in await all_tasks(outlast, session)]
     places |= {each["id"]: at for at, each in enumerate(tasks)}
     events = await all_events(session)
     return {
@@ -146,11 +146,11 @@ def _turn(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-async def _task(outlast: Outlast[Any, Any], task: Task) -> dict[str, Any]:
-    output, piece = "", await outlast.tasks_of(task.owner_id).output(task.id, length=1_000)
+async def _task(outlast: Outlast[Any, Any], owner_id: str, task: Task) -> dict[str, Any]:
+    output, piece = "", await outlast.tasks_of(owner_id).output(task.id, length=1_000)
     while piece.text:
         output += piece.text
-        piece = await outlast.tasks_of(task.owner_id).output(task.id, offset=piece.next_offset, length=1_000)
+        piece = await outlast.tasks_of(owner_id).output(task.id, offset=piece.next_offset, length=1_000)
     return {
         "id": task.id,
         "state": task.state,
@@ -161,7 +161,7 @@ async def _task(outlast: Outlast[Any, Any], task: Task) -> dict[str, Any]:
         "result": short(task.result),
         "error": None if task.error is None else task.error["kind"],
         "late": None if task.late_outcome is None else task.late_outcome["state"],
-        "settled": None if task.settled is None else task.settled["verdict"],
+        "settled": None if task.settled is None else task.settled.verdict,
         "links": dict(task.links),
         "artifacts": [each["name"] for each in task.artifacts],
         "attempt": task.attempt,

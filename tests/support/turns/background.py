@@ -7,6 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 from outlast import Outlast, Session, Task
+from outlast.ids import TaskId
+from outlast.store.repositories import tasks
+from outlast.store.repositories.tasks import Task as StoredTask
 from outlast.testing import texts_seen
 from tests.support.logs.histories import return_of
 from tests.support.turns.runtime import events_of
@@ -32,6 +35,13 @@ class ThreadGate:
 
     def open(self) -> None:
         self._opened.set()
+
+
+async def stored_task(outlast: Outlast[Any, Any], task_id: str) -> StoredTask:
+    """A task with what programs are not shown of it."""
+    found = await outlast.database.read(lambda connection: tasks.get(connection, TaskId(task_id)))
+    assert found is not None
+    return found
 
 
 async def handle_of(session: Session, call_id: str) -> dict[str, Any]:

@@ -36,4 +36,4 @@ async def complete_task(
     done = await outlast.completions.complete(
         task_id, success=body.success, result=body.result, error=body.error, owner_id=completer.owner_id
     )
-    return CompletionAnswer(id=done.task.id, state=done.task.state.value, applied=done.applied)
+    return CompletionAnswer.of(done)

@@ -4,18 +4,18 @@ from fastapi import APIRouter
 
 from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, DECIDED, IdempotencyKey, OwnSession
-from outlast.wire.task import SpawnBody, TaskAnswer
+from outlast.wire.task import SpawnBody, Task
 
 router = APIRouter(prefix="/sessions/{session_id}", tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
 
 
 @router.post("/tasks", status_code=202, responses=DECIDED)
-async def spawn_task(session: OwnSession, body: SpawnBody, idempotency_key: IdempotencyKey = None) -> TaskAnswer:
+async def spawn_task(session: OwnSession, body: SpawnBody, idempotency_key: IdempotencyKey = None) -> Task:
     """Set a tool of the session's agent going as a background task: it is kept from the answer on.
 
     `place` is its number if it waits for a place; its end wakes the session.
     """
-    task = await session.spawn(
+    return await session.spawn(
         body.tool,
         body.args,
         title=body.title,
@@ -23,4 +23,3 @@ async def spawn_task(session: OwnSession, body: SpawnBody, idempotency_key: Idem
         wake=body.wake,
         idempotency_key=idempotency_key,
     )
-    return TaskAnswer.of(task)

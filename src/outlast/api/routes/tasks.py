@@ -25,7 +25,7 @@ from outlast.api.wiring import (
 )
 from outlast.handles.tasks import Tasks
 from outlast.wire.forms import ListOf
-from outlast.wire.task import ApproveBody, CancelBody, PieceAnswer, RefuseBody, ReplyBody, TaskAnswer, TaskFilter
+from outlast.wire.task import ApproveBody, CancelBody, PieceAnswer, RefuseBody, ReplyBody, Task, TaskFilter
 from outlast.wire.turn import SettleBody
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
@@ -42,7 +42,7 @@ async def list_tasks(
     session: Annotated[str | None, Query(max_length=100, description="Of this session only.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> ListOf[TaskAnswer]:
+) -> ListOf[Task]:
     """Your tasks, newest first."""
     page = await tasks.page(
         session_id=session,
@@ -51,44 +51,44 @@ async def list_tasks(
         before=cursor,
         limit=limit,
     )
-    return ListOf(items=[TaskAnswer.of(each) for each in page.items], next=page.next)
+    return ListOf(items=list(page.items), next=page.next)
 
 
 @router.get("/{task_id}", responses=FOUND)
-async def get_task(request: Request, tasks: OwnTasks, task_id: str, wait: Wait) -> TaskAnswer:
+async def get_task(request: Request, tasks: OwnTasks, task_id: str, wait: Wait) -> Task:
     """A task as it is now, or at its end if that comes within `wait` seconds."""
-    return TaskAnswer.of(await while_there(request, tasks.wait(task_id, seconds=wait)))
+    return await while_there(request, tasks.wait(task_id, seconds=wait))
 
 
 @router.post("/{task_id}/cancel", responses=DECIDED)
-async def cancel_task(outlast: Runtime, tasks: OwnTasks, task_id: str, body: CancelBody) -> TaskAnswer:
+async def cancel_task(outlast: Runtime, tasks: OwnTasks, task_id: str, body: CancelBody) -> Task:
     """Ask it to cancel. The answer is the truth: canceled, finished anyway, or not confirmed yet."""
-    return TaskAnswer.of(await tasks.cancel(task_id, wait=min(body.wait, outlast.settings.max_wait.total_seconds())))
+    return await tasks.cancel(task_id, wait=min(body.wait, outlast.settings.max_wait.total_seconds()))
 
 
 @router.post("/{task_id}/settle", responses=DECIDED)
-async def settle_task(tasks: OwnTasks, task_id: str, body: SettleBody, caller: Caller) -> TaskAnswer:
+async def settle_task(tasks: OwnTasks, task_id: str, body: SettleBody, caller: Caller) -> Task:
     """Say what became of a task that may or may not have taken effect; the model is told who said so."""
-    return TaskAnswer.of(await tasks.settle(task_id, body.verdict, by=body.said_by(caller.label), note=body.note))
+    return await tasks.settle(task_id, body.verdict, by=body.said_by(caller.label), note=body.note)
 
 
 @router.post("/{task_id}/reply", responses=DECIDED)
-async def reply_to_task(tasks: OwnTasks, task_id: str, body: ReplyBody, caller: Caller) -> TaskAnswer:
+async def reply_to_task(tasks: OwnTasks, task_id: str, body: ReplyBody, caller: Caller) -> Task:
     """Answer the question that it asks. The first valid answer wins; later ones are told whose that was (409)."""
     by = body.said_by(caller.label)
-    return TaskAnswer.of(await tasks.reply(task_id, body.value, by=by, request_id=body.request_id))
+    return await tasks.reply(task_id, body.value, by=by, request_id=body.request_id)
 
 
 @router.post("/{task_id}/approve", responses=DECIDED)
-async def approve_task(tasks: OwnTasks, task_id: str, body: ApproveBody, caller: Decider) -> TaskAnswer:
+async def approve_task(tasks: OwnTasks, task_id: str, body: ApproveBody, caller: Decider) -> Task:
     """Let a call run that waits for an approval, with other arguments if some are given."""
-    return TaskAnswer.of(await tasks.approve(task_id, by=body.said_by(caller.label), args=body.args))
+    return await tasks.approve(task_id, by=body.said_by(caller.label), args=body.args)
 
 
 @router.post("/{task_id}/refuse", responses=DECIDED)
-async def refuse_task(tasks: OwnTasks, task_id: str, body: RefuseBody, caller: Decider) -> TaskAnswer:
+async def refuse_task(tasks: OwnTasks, task_id: str, body: RefuseBody, caller: Decider) -> Task:
     """Keep a call from running that waits for an approval. The model is told who refused it, and why."""
-    return TaskAnswer.of(await tasks.refuse(task_id, by=body.said_by(caller.label), reason=body.reason))
+    return await tasks.refuse(task_id, by=body.said_by(caller.label), reason=body.reason)
 
 
 @router.get("/{task_id}/output", response_model=PieceAnswer, responses={**FOUND, **STREAM})
@@ -116,4 +116,4 @@ async def _output(tasks: Tasks, task_id: str, offset: int) -> AsyncIterator[byte
             body = PieceAnswer.of(piece).model_dump_json().encode()
             yield b"id: %d\ndata: %b\n\n" % (piece.next_offset, body)
         if pieces.ended is not None:
-            yield b"event: end\ndata: %b\n\n" % TaskAnswer.of(pieces.ended).model_dump_json().encode()
+            yield b"event: end\ndata: %b\n\n" % pieces.ended.model_dump_json().encode()

@@ -11,8 +11,7 @@ from outlast.handles.session import Session as LocalSession
 from outlast.handles.sessions import Sessions
 from outlast.runtime import LOCAL_OWNER, Outlast
 from outlast.store.repositories.outputs import Piece
-from outlast.store.repositories.tasks import Task
-from outlast.wire.task import PieceAnswer, TaskAnswer
+from outlast.wire.task import PieceAnswer, Task
 
 AnySession: TypeAlias = LocalSession | RemoteSession
 LISTED = 500
@@ -27,11 +26,11 @@ class ChatBackend(Protocol):
 
     async def create(self, agent: str | None = None) -> AnySession: ...
 
-    async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[TaskAnswer]:
+    async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[Task]:
         """Newest first; `is_open` leaves out those that have ended."""
         ...
 
-    async def cancel(self, task_id: str, *, wait: float) -> TaskAnswer: ...
+    async def cancel(self, task_id: str, *, wait: float) -> Task: ...
 
     async def output(self, task_id: str, *, offset: int = 0) -> Piece | PieceAnswer: ...
 
@@ -64,12 +63,11 @@ class LocalBackend:
     async def create(self, agent: str | None = None) -> AnySession:
         return await self._sessions.create(agent=agent)
 
-    async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[TaskAnswer]:
-        found = await self.outlast.tasks.list(session_id=session_id, state="open" if is_open else None, limit=limit)
-        return [TaskAnswer.of(each) for each in found]
+    async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[Task]:
+        return await self.outlast.tasks.list(session_id=session_id, state="open" if is_open else None, limit=limit)
 
-    async def cancel(self, task_id: str, *, wait: float) -> TaskAnswer:
-        return TaskAnswer.of(await self.outlast.tasks.cancel(task_id, wait=wait))
+    async def cancel(self, task_id: str, *, wait: float) -> Task:
+        return await self.outlast.tasks.cancel(task_id, wait=wait)
 
     async def output(self, task_id: str, *, offset: int = 0) -> Piece:
         return await self.outlast.tasks.output(task_id, offset=offset)
@@ -114,10 +112,10 @@ class RemoteBackend:
     async def create(self, agent: str | None = None) -> AnySession:
         return await self.client.sessions.create(agent=agent)
 
-    async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[TaskAnswer]:
+    async def tasks(self, session_id: str, *, is_open: bool = False, limit: int = LISTED) -> Sequence[Task]:
         return await self.client.tasks.list(session_id=session_id, state="open" if is_open else None, limit=limit)
 
-    async def cancel(self, task_id: str, *, wait: float) -> TaskAnswer:
+    async def cancel(self, task_id: str, *, wait: float) -> Task:
         return await self.client.tasks.cancel(task_id, wait=wait)
 
     async def output(self, task_id: str, *, offset: int = 0) -> PieceAnswer:

@@ -9,7 +9,7 @@ from outlast.cli.chat.backend import AnySession, ChatBackend
 from outlast.cli.terminal import words
 from outlast.cli.terminal.screen import Screen
 from outlast.errors import InvalidInput, OutlastError
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 
 HELP = """\
 /tasks         the background tasks of this conversation
@@ -83,7 +83,7 @@ class Commands:
             self._screen.line(Text(piece.text.removesuffix("\n")))
             piece = await self._backend.output(task.id, offset=piece.next_offset)
 
-    async def _find(self, given: str, *, is_open: bool) -> TaskAnswer:
+    async def _find(self, given: str, *, is_open: bool) -> Task:
         """The task with this id, or whose id ends so; without one, the only task there is."""
         known = await self._backend.tasks(self._session.id, is_open=is_open)
         found = [task for task in known if task.id == given] or [task for task in known if task.id.endswith(given)]
@@ -96,7 +96,7 @@ class Commands:
             self._screen.line(Text(line, style="dim"))
 
 
-def _which(given: str, found: Sequence[TaskAnswer], known: Sequence[TaskAnswer]) -> str:
+def _which(given: str, found: Sequence[Task], known: Sequence[Task]) -> str:
     if not known:
         return "There is no task here for that."
     if given and not found:
@@ -104,11 +104,11 @@ def _which(given: str, found: Sequence[TaskAnswer], known: Sequence[TaskAnswer])
     return f"Say which task: {_ids(found)}."
 
 
-def _ids(found: Sequence[TaskAnswer]) -> str:
+def _ids(found: Sequence[Task]) -> str:
     return ", ".join(f"{task.id} ({task.title})" for task in found[:SHOWN_TASKS])
 
 
-def _row(task: TaskAnswer) -> Text:
+def _row(task: Task) -> Text:
     state = "cancel requested" if task.is_cancel_requested and not task.is_over else task.shown_state
     if task.error is not None and task.settled is None:
         state = f"{state} ({task.error['kind']})"

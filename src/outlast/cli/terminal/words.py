@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from outlast.clock import in_words
 from outlast.values.shape import fits, maybe, number
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 
 BAR_WIDTH = 20
 NOBODY_KNOWS = "nobody knows its effect"
@@ -79,7 +79,7 @@ def progress_line(progress: Mapping[str, Any] | None) -> str:
     return said if done is None else f"{bar(done)} {done:4.0%}  {said}"
 
 
-def unknown(task: TaskAnswer) -> str | None:
+def unknown(task: Task) -> str | None:
     """What is known of a task that ended in a way that leaves its effect open, and that nobody has settled.
 
     None for all others.
@@ -90,7 +90,7 @@ def unknown(task: TaskAnswer) -> str | None:
     return f"{what}; its tool may be run again without harm" if task.may_run_again else f"{what}, {NOBODY_KNOWS}"
 
 
-def settle_task(task: TaskAnswer) -> str:
+def settle_task(task: Task) -> str:
     """What to type about it."""
     return f"outlast settle {task.id} try_again" if task.may_run_again else settle_command(task.id)
 

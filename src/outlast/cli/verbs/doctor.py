@@ -13,7 +13,7 @@ from outlast.cli.terminal.words import NOBODY_KNOWS, settle_command, settle_task
 from outlast.client import Client
 from outlast.errors import Forbidden, NoWorkers, StoreUnavailable
 from outlast.wire.message import InputAnswer
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 
 _LONG = timedelta(minutes=1)
 _MOST = 500
@@ -96,7 +96,7 @@ def waiting_in(inbox: Sequence[InputAnswer]) -> str:
     return ", ".join(f"1 {what} waits" if many == 1 else f"{many} {what}s wait" for what, many in counts if many)
 
 
-def _needed(task: TaskAnswer) -> Finding:
+def _needed(task: Task) -> Finding:
     """Somebody has to answer before it goes on."""
     request = task.request
     assert request is not None
@@ -108,7 +108,7 @@ def _needed(task: TaskAnswer) -> Finding:
     return Finding(task.id, f"{task.title} waits for you: {shortened(request.prompt, 100)}", advice[request.kind])
 
 
-def _of_task(task: TaskAnswer, now: datetime) -> Finding | None:
+def _of_task(task: Task, now: datetime) -> Finding | None:
     if task.is_over:
         what = unknown(task)
         return None if what is None else Finding(task.id, f"{task.title} {what}", settle_task(task))

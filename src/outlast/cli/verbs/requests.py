@@ -14,7 +14,7 @@ from outlast.cli.terminal.tables import ago, print_json, print_table
 from outlast.cli.verbs.tasks import TaskArgument
 from outlast.client import Client
 from outlast.errors import OutlastError
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 
 SomeTasks = Annotated[list[str], typer.Argument(metavar="TASK...", help="The ids of one task or several.")]
 By = Annotated[str | None, typer.Option(help="Who says so, beside the name of the key.")]
@@ -41,8 +41,8 @@ def approvals(
     ask(url, token, work)
 
 
-async def _requests(client: Client, session_id: str | None) -> list[TaskAnswer]:
-    found: list[TaskAnswer] = []
+async def _requests(client: Client, session_id: str | None) -> list[Task]:
+    found: list[Task] = []
     before: str | None = None
     while True:
         page = await client.tasks.requests(session_id=session_id, before=before, limit=500)
@@ -52,7 +52,7 @@ async def _requests(client: Client, session_id: str | None) -> list[TaskAnswer]:
         before = page.next
 
 
-def _asked(task: TaskAnswer) -> tuple[str, str]:
+def _asked(task: Task) -> tuple[str, str]:
     request = task.request
     assert request is not None
     if request.kind == "approval":
@@ -75,7 +75,7 @@ def approve(
         raise typer.BadParameter("--args is for one task.")
     changed = None if args is None else _json(args)
 
-    async def one(client: Client, task_id: str) -> TaskAnswer:
+    async def one(client: Client, task_id: str) -> Task:
         return await client.tasks.approve(task_id, by=by, args=changed)
 
     _each(tasks, one, "approved", url, token, as_json=as_json)
@@ -91,7 +91,7 @@ def refuse(
 ) -> None:
     """Keep calls from running that wait for an approval."""
 
-    async def one(client: Client, task_id: str) -> TaskAnswer:
+    async def one(client: Client, task_id: str) -> Task:
         return await client.tasks.refuse(task_id, by=by, reason=reason)
 
     _each(tasks, one, "refused", url, token, as_json=as_json)
@@ -99,7 +99,7 @@ def refuse(
 
 def _each(
     tasks: list[str],
-    decide: Callable[[Client, str], Awaitable[TaskAnswer]],
+    decide: Callable[[Client, str], Awaitable[Task]],
     word: str,
     url: str | None,
     token: str | None,
@@ -109,7 +109,7 @@ def _each(
     """All of them, also when one was decided by somebody else meanwhile."""
 
     async def work(client: Client) -> Exit | None:
-        done: list[TaskAnswer] = []
+        done: list[Task] = []
         for task_id in tasks:
             try:
                 done.append(await decide(client, task_id))

@@ -18,7 +18,7 @@ from outlast.client.session import Session
 from outlast.events.shown import unsaid
 from outlast.observe.plain import plain_line
 from outlast.wire.session import InterruptedCall
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 
 app = typer.Typer(help="List and change sessions.", no_args_is_help=True)
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
@@ -100,7 +100,7 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
     ask(url, token, work)
 
 
-def _task(task: TaskAnswer) -> str:
+def _task(task: Task) -> str:
     what = words.unknown(task)
     if what is None:
         return f"{task.id} {task.shown_state} {task.title}"

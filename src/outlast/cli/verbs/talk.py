@@ -19,7 +19,7 @@ from outlast.client.session import Session
 from outlast.client.turn import Sent
 from outlast.events.outcome import Outcome
 from outlast.events.shown import unsaid
-from outlast.wire.task import TaskAnswer
+from outlast.wire.task import Task
 
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
 
@@ -134,7 +134,7 @@ def attach(
     ask(url, token, work, on_interrupt=left)
 
 
-def _show_last(outcome: Outcome | None, going_on: Sequence[TaskAnswer], *, as_json: bool) -> Exit:
+def _show_last(outcome: Outcome | None, going_on: Sequence[Task], *, as_json: bool) -> Exit:
     if as_json:
         print_json(outcome)
     elif outcome is None:

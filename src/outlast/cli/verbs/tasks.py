@@ -15,7 +15,7 @@ from outlast.cli.terminal import words
 from outlast.cli.terminal.stream import raw
 from outlast.cli.terminal.tables import ago, print_json, print_json_line, print_table
 from outlast.client import Client
-from outlast.wire.task import PieceAnswer, TaskAnswer
+from outlast.wire.task import PieceAnswer, Task
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The id of a task.")]
 _ORDER = ("awaiting_input", "running", "queued")
@@ -44,9 +44,9 @@ def ps(
     ask(url, token, work)
 
 
-def _print(found: list[TaskAnswer]) -> None:
+def _print(found: list[Task]) -> None:
     """Agents are named where there are several."""
-    columns: dict[str, Callable[[TaskAnswer], str]] = {
+    columns: dict[str, Callable[[Task], str]] = {
         "TASK": lambda each: each.id,
         "STATE": _state,
         **({"AGENT": lambda each: each.agent} if len({each.agent for each in found}) > 1 else {}),
@@ -58,9 +58,9 @@ def _print(found: list[TaskAnswer]) -> None:
     print_table(list(columns), rows, elastic="TITLE")
 
 
-async def _tasks(client: Client, session_id: str | None, *, is_all: bool, limit: int) -> list[TaskAnswer]:
+async def _tasks(client: Client, session_id: str | None, *, is_all: bool, limit: int) -> list[Task]:
     """Open ones come whole, page by page: an old one that still runs must not be left out for newer ones."""
-    found: dict[str, TaskAnswer] = {}
+    found: dict[str, Task] = {}
     states: list[Literal["open"] | None] = ["open", None] if is_all else ["open"]
     for state in states:
         before: str | None = None
@@ -73,12 +73,12 @@ async def _tasks(client: Client, session_id: str | None, *, is_all: bool, limit:
     return sorted(found.values(), key=_place)[:limit]
 
 
-def _place(task: TaskAnswer) -> tuple[int, float]:
+def _place(task: Task) -> tuple[int, float]:
     at = _ORDER.index(task.state) if task.state in _ORDER else len(_ORDER)
     return at, -task.created_at.timestamp()
 
 
-def _state(task: TaskAnswer) -> str:
+def _state(task: Task) -> str:
     if task.no_worker_for is not None:
         return f"queued, no worker for {task.no_worker_for!r}"
     if task.place is not None:
@@ -86,7 +86,7 @@ def _state(task: TaskAnswer) -> str:
     return f"{task.state}, canceling" if task.is_cancel_requested and not task.is_over else task.shown_state
 
 
-def _progress(task: TaskAnswer) -> str:
+def _progress(task: Task) -> str:
     if task.settled is not None:
         return words.shortened(f"by {task.settled.by}. {task.settled.note}".strip(), 60)
     if task.is_over:
@@ -169,7 +169,7 @@ def wait(
     ask(url, token, work, on_interrupt=lambda: "Left. The tasks go on in the server.")
 
 
-async def _wait_for_all(client: Client, tasks: list[str], timeout: float | None, *, is_told: bool) -> list[TaskAnswer]:
+async def _wait_for_all(client: Client, tasks: list[str], timeout: float | None, *, is_told: bool) -> list[Task]:
     try:
         async with asyncio.TaskGroup() as group:
             waits = [group.create_task(_wait(client, each, timeout, is_told=is_told)) for each in tasks]
@@ -178,7 +178,7 @@ async def _wait_for_all(client: Client, tasks: list[str], timeout: float | None,
     return [each.result() for each in waits]
 
 
-async def _wait(client: Client, task_id: str, timeout: float | None, *, is_told: bool) -> TaskAnswer:
+async def _wait(client: Client, task_id: str, timeout: float | None, *, is_told: bool) -> Task:
     task = await client.tasks.wait(task_id, seconds=timeout)
     if is_told:
         print(end_line(task), flush=True)
@@ -267,13 +267,13 @@ def settle(
             print_json(answer)
         else:
             print(f"Settled as {verdict}; the model will hear of it.")
-            if isinstance(answer, TaskAnswer) and "retried_as" in answer.links:
+            if isinstance(answer, Task) and "retried_as" in answer.links:
                 print(f"It is tried again: outlast wait {answer.links['retried_as']}")
 
     ask(url, token, work)
 
 
-def end_line(task: TaskAnswer) -> str:
+def end_line(task: Task) -> str:
     if not task.is_over:
         return f"… {task.title} is still {_state(task)}  {task.id}"
     if task.settled is not None:

@@ -19,27 +19,16 @@ from outlast.store.tables import sessions, tasks
 from outlast.store.unit import Unit
 from outlast.values import clean, row_json
 from outlast.values.shape import Shape, instant, list_of, maybe, number, object_of, one_of, text, whole
+from outlast.wire.task_state import ENDED, TaskState
 
-
-class TaskState(StrEnum):
-    QUEUED = "queued"
-    RUNNING = "running"
-    AWAITING_INPUT = "awaiting_input"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELED = "canceled"
-
-
-_OVER = {TaskState.SUCCEEDED, TaskState.CANCELED, TaskState.FAILED}
 MOVES: Mapping[TaskState, frozenset[TaskState]] = {
     TaskState.QUEUED: frozenset({TaskState.RUNNING, TaskState.AWAITING_INPUT, TaskState.CANCELED, TaskState.FAILED}),
-    TaskState.RUNNING: frozenset({TaskState.AWAITING_INPUT, TaskState.QUEUED, *_OVER}),
-    TaskState.AWAITING_INPUT: frozenset({TaskState.RUNNING, TaskState.QUEUED, *_OVER}),
+    TaskState.RUNNING: frozenset({TaskState.AWAITING_INPUT, TaskState.QUEUED, *ENDED}),
+    TaskState.AWAITING_INPUT: frozenset({TaskState.RUNNING, TaskState.QUEUED, *ENDED}),
     TaskState.SUCCEEDED: frozenset(),
     TaskState.FAILED: frozenset(),
     TaskState.CANCELED: frozenset(),
 }
-ENDED = frozenset(state for state, onward in MOVES.items() if not onward)
 WITH_WORKER = (TaskState.RUNNING.value, TaskState.AWAITING_INPUT.value)
 """States in which a task may have a worker: a question keeps the one that it waits in."""
 
@@ -96,8 +85,6 @@ class Task:
     """What agents used that its tool ran. None: it ran none, or that is not known yet."""
     links: Mapping[str, str] = field(default_factory=dict[str, str])
     """`retry_of`: the task that it tries again. `retried_as`: the one that tries it again."""
-    no_worker_for: str | None = None
-    """The agent it waits for, where it was looked for and no living worker has it."""
     key: str | None = None
     """In its session there is one task with this key, however often it is asked for."""
     request: dict[str, Any] | None = None
@@ -139,11 +126,6 @@ class Task:
     def since(self) -> datetime:
         """When it began; of one that waits to begin, when it was made."""
         return self.started_at or self.created_at
-
-    @property
-    def shown_state(self) -> str:
-        """For lists: the state, or in its place what a person said of it."""
-        return self.state.value if self.settled is None else f"settled: {self.settled['verdict']}"
 
     @property
     def is_over(self) -> bool:
