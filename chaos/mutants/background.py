@@ -38,7 +38,8 @@ TOLD_ONCE = (
             Edit(
                 "src/outlast/transitions/task_moves.py",
                 "        _wake(unit, ended, content)\n    return moved\n",
-                "        if error != INTERRUPTED:\n            _wake(unit, ended, content)\n    return moved\n",
+                '        if (error or {}).get("kind") != "interrupted":\n'
+                "            _wake(unit, ended, content)\n    return moved\n",
             ),
         ),
         Test(f"{_CRASHES}::test_work_that_may_not_repeat_is_told_as_interrupted"),

@@ -9,7 +9,7 @@ from tests.support.turns.runtime import Runtime
 
 async def test_what_constrains_a_session_is_set_shown_and_changed(runtime: Runtime) -> None:
     """A7, A8, D11: a resource finds its session; a rule that cannot be read is refused with its fault."""
-    invoice = {"kind": "invoice", "id": "4711", "defaults": {"invoice_id": "4711"}}
+    invoice = {"kind": "invoice", "id": "4711", "defaults": {"invoice_id": "4711"}, "waives_prerequisites": False}
     async with serving(runtime()) as server:
         ada = await server.client("ada")
         body = {"permissions": {"deny": ["shell"]}, "is_dry_run": True, "binding": invoice}

@@ -67,6 +67,7 @@ async def everything(server: Served, client: httpx2.AsyncClient, key: str) -> di
     turn = (await client.get(f"/v1/sessions/{session}/result")).json()["turn_id"]
     found["turn"] = (await client.get(f"/v1/sessions/{session}/result?turn_id={turn}")).text
     names = {"session_id": session, "chat_id": "chat", "turn_id": turn, "task_id": "tsk_0", "input_id": "inp_0"}
+    names["provider"] = "github"
     for path in reading_routes(server.app):
         answer = await client.get(path.format(**names), headers={"Accept": "application/json"})
         assert answer.status_code < 500
@@ -169,6 +170,7 @@ async def test_why_a_turn_failed_names_no_amount(runtime: Runtime, error: Except
             "turn_id": result["turn_id"],
             "task_id": "x",
             "input_id": "x",
+            "provider": "github",
         }
         for path in reading_routes(server.app):
             answer = await client.get(path.format(**names), headers={"Accept": "application/json"})

@@ -36,8 +36,10 @@ WITHOUT_DATABASE = {
     ("get", "/v1/agents"),
     ("get", "/v1/tools"),
     ("get", "/healthz"),
+    ("put", "/v1/connections/{provider}"),
+    ("post", "/v1/connections/rekey"),
 }
-"""What a process knows by itself."""
+"""What a process knows by itself; that it has no encryption key, too."""
 DOCUMENT: dict[str, Any] = {"format": "outlast.session/1", "session": {}, "messages": []}
 BODIES: dict[tuple[str, str], Any] = {
     ("post", "/v1/sessions"): {},
@@ -48,7 +50,12 @@ BODIES: dict[tuple[str, str], Any] = {
     ("patch", "/v1/sessions/{session_id}/inbox/{input_id}"): {"text": "changed"},
     ("post", "/v1/sessions/{session_id}/stop"): {},
     ("post", "/v1/sessions/{session_id}/calls/{call_id}/settle"): {"verdict": "worked"},
+    ("post", "/v1/sessions/{session_id}/tasks"): {"tool": "wait"},
     ("post", "/v1/tasks/{task_id}/cancel"): {},
+    ("post", "/v1/tasks/{task_id}/reply"): {"value": "yes"},
+    ("post", "/v1/tasks/{task_id}/approve"): {},
+    ("post", "/v1/tasks/{task_id}/refuse"): {},
+    ("post", "/v1/tasks/{task_id}/complete"): {"success": True},
     ("post", "/v1/tasks/{task_id}/settle"): {"verdict": "worked"},
     ("post", "/v1/keys"): {"owner_id": "bob", "name": "test"},
     ("post", "/api/chat"): {
@@ -153,7 +160,9 @@ async def check_all_refused(world: World, client: httpx2.AsyncClient, **ids: str
     for path, methods in paths.items():
         for method in methods:
             if (method, path) not in WITHOUT_DATABASE:
-                url = path.format_map({"input_id": "inp_1", "call_id": "c1", "key_id": "key_1", **ids})
+                url = path.format_map(
+                    {"input_id": "inp_1", "call_id": "c1", "key_id": "key_1", "provider": "github", **ids}
+                )
                 refused(await client.request(method, url, json=bodies.get((method, path))))
     assert (await client.get("/healthz")).status_code == 200
 
