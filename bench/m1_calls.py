@@ -120,7 +120,7 @@ async def _host(stack: AsyncExitStack) -> TurnCalls:
     database = await opening.open_sqlite(folder / "m1.db", clock=SystemClock(), durability="full")
     stack.push_async_callback(database.close)
     files, secrets, viewer = FileStore(str(folder / "files")), Secrets(), Viewer(FileStore(str(folder / "files")))
-    parked = ParkedCalls(database, LocalSignals(), viewer, abandon_after=timedelta(seconds=10))
+    parked = ParkedCalls(database, LocalSignals(), viewer, SystemClock(), abandon_after=timedelta(seconds=10))
     parts = CallParts(ChannelHome(database, files, secrets), viewer, parked, ids.worker_id(), 32, timedelta(hours=24))
     fence = Fence(ids.session_id(), ids.turn_id(), 1)
     log = TurnLog(database, files, fence, secrets, timedelta(milliseconds=25), when_lost=lambda: None)
