@@ -151,7 +151,7 @@ async def test_dependencies_of_an_override_are_enough(runtime: Runtime) -> None:
         found.append(ctx.deps.name)
         return "rain"
 
-    agent = Agent(TestModel(), deps_type=Station, tools=[look])
+    agent = Agent(TestModel(call_tools=["look"]), deps_type=Station, tools=[look])
     with agent.override(deps=Station()):
         async with runtime(agent=agent) as outlast:
             assert (await (await outlast.sessions.create()).ask("?")).state == "completed"

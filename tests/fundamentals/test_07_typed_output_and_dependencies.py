@@ -64,6 +64,6 @@ async def test_dependencies_are_opened_for_each_turn_and_closed_after_it(start: 
         for owner in ("olga", "oskar"):
             session = await outlast.owned_by(owner).create()
             await session.ask("Whose account?")
-        assert opened == closed == ["olga", "oskar"]
+    assert opened == closed == ["olga", "oskar"]
     told = [list(tool_returns(request.messages).values()) for request in model.requests]
     assert told == [[], ["olga"], [], ["oskar"]]

@@ -27,7 +27,7 @@ from tests.support.turns.runtime import Runtime, scripted
 EXTRAS: tuple[Extra, ...] = ("postgres", "s3", "mcp")
 MAX_MEGABYTES = 150
 CLIENT_NEEDS = [Requirement("httpx2"), Requirement("pydantic")]
-CLIENT_MODULES = {"backoff", "client", "clock", "errors", "events", "ids", "paging", "wire"}
+CLIENT_MODULES = {"backoff", "client", "clock", "errors", "events", "ids", "paging", "tool_hints", "wire"}
 APP = """
 from pydantic_ai import Agent
 from outlast.testing import ScriptedModel

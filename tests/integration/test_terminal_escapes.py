@@ -178,6 +178,17 @@ def verbs_of(made: dict[str, Any]) -> list[list[str]]:
         ["wait", "wait", made["sink"]],
         ["cancel", "cancel", made["survey"]],
         ["settle", "settle", f"tsk_{HOSTILE}", "worked"],
+        ["spawn", "spawn", spare, HOSTILE],
+        ["approvals", "approvals"],
+        ["approve", "approve", f"tsk_{HOSTILE}"],
+        ["refuse", "refuse", f"tsk_{HOSTILE}"],
+        ["reply", "reply", f"tsk_{HOSTILE}", HOSTILE],
+        ["complete", "complete", f"tsk_{HOSTILE}"],
+        ["connections list", "connections", "list"],
+        ["connections rekey", "connections", "rekey"],
+        ["connections remove", "connections", "remove", HOSTILE],
+        ["sessions set-agent", "sessions", "set-agent", spare, HOSTILE],
+        ["keys generate-encryption", "keys", "generate-encryption"],
         ["stop", "stop", failed],
         ["usage", "usage"],
         ["doctor", "doctor"],
@@ -193,12 +204,13 @@ def verbs_of(made: dict[str, Any]) -> list[list[str]]:
     ]
 
 
-STAYING = {"serve", "chat", "demo"}
-"""Verbs that stay have tests of their own below."""
+STAYING = {"serve", "chat", "demo", "connections set"}
+"""Verbs that stay have tests of their own below; the last waits for a value and tells nothing of it."""
 QUIET = {
     *("sessions archive", "sessions resume", "sessions retry", "sessions regenerate", "stop", "usage", "pause"),
     *("resume", "open", "sessions fork", "logs --raw", "keys make", "cancel", "settle", "sessions delete", "doctor"),
-    *("keys revoke",),
+    *("keys revoke", "spawn", "approvals", "approve", "refuse", "reply", "complete", "keys generate-encryption"),
+    *("connections list", "connections rekey", "connections remove", "sessions set-agent"),
 }
 """Verbs that need not say anything of what others wrote."""
 
