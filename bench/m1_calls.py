@@ -12,11 +12,11 @@ from pydantic_ai import Agent
 from bench.measure import Report, Sample, Target, milliseconds
 from outlast import ids
 from outlast.agents.lease import DepsLease
-from outlast.calls.channel import ChannelHome
 from outlast.calls.control.toolset import ControlToolset
 from outlast.calls.gates.standing import gates_for
 from outlast.calls.hook import CallHook, CallPolicy
 from outlast.calls.view import Viewer
+from outlast.calls.within.channel import ChannelHome
 from outlast.clock import SystemClock
 from outlast.events.signals import LocalSignals
 from outlast.runs.call_parts import CallParts

@@ -11,7 +11,8 @@ from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.tasks import TaskState
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, task_moves
+from outlast.transitions.tasks import task_moves
+from outlast.transitions.turns import inbox
 
 
 class CommitPlaces:

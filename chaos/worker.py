@@ -27,7 +27,8 @@ from outlast.store.repositories.inputs import InputKind, InputState
 from outlast.store.sqlite import opening
 from outlast.store.sqlite.database import SqliteDatabase
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, turn
+from outlast.transitions import turn
+from outlast.transitions.turns import inbox
 
 Json = dict[str, Any]
 

@@ -23,7 +23,7 @@ from outlast.events.outcome import CallOutcome, Usage
 from outlast.events.stream import EventStream
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
-from outlast.handles.known_agents import KnownAgent
+from outlast.handles.services.known_agents import KnownAgent
 from outlast.handles.sessions import Sessions
 from outlast.handles.usage import UsageReport
 from outlast.paging import Page

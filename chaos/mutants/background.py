@@ -11,7 +11,7 @@ TOLD_ONCE = (
         "the end of a task wakes its session in a second commit",
         (
             Edit(
-                "src/outlast/transitions/task_moves.py",
+                "src/outlast/transitions/tasks/task_moves.py",
                 "        _wake(unit, ended, content)\n    return moved\n",
                 "        if error is not None:\n            _wake(unit, ended, content)\n    return moved\n\n\n"
                 "def wake_late(unit: Unit, task_id: TaskId) -> None:\n"
@@ -36,7 +36,7 @@ TOLD_ONCE = (
         "the end that reconciling gives a task wakes nobody",
         (
             Edit(
-                "src/outlast/transitions/task_moves.py",
+                "src/outlast/transitions/tasks/task_moves.py",
                 "        _wake(unit, ended, content)\n    return moved\n",
                 '        if (error or {}).get("kind") != "interrupted":\n'
                 "            _wake(unit, ended, content)\n    return moved\n",
@@ -108,7 +108,7 @@ OWNED = (
         "an attempt that was superseded may end its task",
         (
             Edit(
-                "src/outlast/transitions/task_moves.py",
+                "src/outlast/transitions/tasks/task_moves.py",
                 "    if not task.is_run_by(attempt):\n        late =",
                 "    if task.is_over:\n        late =",
             ),

@@ -223,7 +223,7 @@ NO_READER_HANGS_AND_NONE_MISSES = (
         "the lost beginning of a response stays in the log",
         (
             Edit(
-                "src/outlast/transitions/turn_start.py",
+                "src/outlast/transitions/turns/turn_start.py",
                 '        data["dropped"] = events.drop_parts(unit, session.id, row.id, after=after)\n',
                 '        data["dropped"] = []\n',
             ),

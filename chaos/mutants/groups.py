@@ -25,7 +25,7 @@ GROUPED = (
         "a task that ends twice in one group is told twice",
         (
             Edit(
-                "src/outlast/transitions/many_tasks.py",
+                "src/outlast/transitions/tasks/many_tasks.py",
                 "        if task is None or task.id in ended or not",
                 "        if task is None or not",
             ),
@@ -37,7 +37,7 @@ GROUPED = (
         "an end in a group wakes nobody",
         (
             Edit(
-                "src/outlast/transitions/many_tasks.py",
+                "src/outlast/transitions/tasks/many_tasks.py",
                 "not task.is_run_by(each.attempt) or not _is_quiet(task):",
                 "not task.is_run_by(each.attempt):",
             ),
@@ -49,7 +49,7 @@ GROUPED = (
         "a task that is asked for twice in one group is claimed twice",
         (
             Edit(
-                "src/outlast/transitions/many_tasks.py",
+                "src/outlast/transitions/tasks/many_tasks.py",
                 "        task = claimed.pop(task_id, None)",
                 "        task = claimed.get(task_id)",
             ),

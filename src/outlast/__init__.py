@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from outlast.agents.host import TurnContext
-    from outlast.calls.ask import ask, ask_sync
     from outlast.calls.call import artifact, cost, idempotency_key, output, progress, secret
-    from outlast.calls.connection import connection, connection_sync
-    from outlast.calls.external import external
+    from outlast.calls.within.ask import ask, ask_sync
+    from outlast.calls.within.connection import connection, connection_sync
+    from outlast.calls.within.external import external
     from outlast.client.client import Client
     from outlast.errors import OutlastError
     from outlast.events.event import Event
@@ -74,12 +74,12 @@ _HOMES = {
     "TurnContext": "agents.host",
     "Verdict": "wire.turn",
     "artifact": "calls.call",
-    "ask": "calls.ask",
-    "ask_sync": "calls.ask",
-    "connection": "calls.connection",
-    "connection_sync": "calls.connection",
+    "ask": "calls.within.ask",
+    "ask_sync": "calls.within.ask",
+    "connection": "calls.within.connection",
+    "connection_sync": "calls.within.connection",
     "cost": "calls.call",
-    "external": "calls.external",
+    "external": "calls.within.external",
     "hints": "tool_hints",
     "idempotency_key": "calls.call",
     "output": "calls.call",

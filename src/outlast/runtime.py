@@ -20,14 +20,14 @@ from outlast.agents.output import StoredOutput
 from outlast.agents.record import AgentRecorder
 from outlast.agents.surroundings import Overrides, check_needs_no_deps, surrounding_context
 from outlast.calls.call import CallThreads
-from outlast.calls.channel import ChannelHome
-from outlast.calls.connection import ConnectionSource
 from outlast.calls.control.parts import ControlParts
 from outlast.calls.control.toolset import INSTRUCTIONS, control_toolset
-from outlast.calls.external import OperationSource
 from outlast.calls.hook import CallPolicy
 from outlast.calls.questions import QuestionSource
 from outlast.calls.view import Viewer
+from outlast.calls.within.channel import ChannelHome
+from outlast.calls.within.connection import ConnectionSource
+from outlast.calls.within.external import OperationSource
 from outlast.clock import Clock, SystemClock
 from outlast.containment import ForeignTasks
 from outlast.duties import duty
@@ -44,10 +44,10 @@ from outlast.handles.completions import Completions
 from outlast.handles.connections import Connections, Rekeyed, rekey
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
-from outlast.handles.known_agents import KnownAgent, KnownAgents
-from outlast.handles.known_tools import KnownTools
-from outlast.handles.log_reader import LogPages
-from outlast.handles.services import Services
+from outlast.handles.services.known_agents import KnownAgent, KnownAgents
+from outlast.handles.services.known_tools import KnownTools
+from outlast.handles.services.log_reader import LogPages
+from outlast.handles.services.services import Services
 from outlast.handles.sessions import Sessions
 from outlast.handles.tasks import Tasks
 from outlast.handles.usage import UsageReport

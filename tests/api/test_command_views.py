@@ -17,7 +17,8 @@ from outlast.client.session import Session
 from outlast.errors import InvalidInput
 from outlast.store.repositories import tasks
 from outlast.testing import call
-from outlast.transitions import task_errors, wake
+from outlast.transitions import task_errors
+from outlast.transitions.tasks import wake
 from outlast.wire.task import Task
 from tests.support.network.server import serving
 from tests.support.turns.runtime import Runtime, scripted

@@ -14,8 +14,8 @@ from pydantic_core import to_json
 from outlast import ids
 from outlast.errors import NotFound
 from outlast.handles import sending
-from outlast.handles.attachments import Attachment
 from outlast.handles.export import FORMAT
+from outlast.handles.services.attachments import Attachment
 from outlast.store.files.file_store import FileStore
 from outlast.store.tables import messages
 from outlast.store.unit import Unit

@@ -11,7 +11,7 @@ from outlast import Outlast, Session, hints
 from outlast.duties.connected_calls import run_connected
 from outlast.store.repositories.tasks import TaskState
 from outlast.testing import call
-from outlast.transitions import connections
+from outlast.transitions.tasks import connections
 from outlast.wire.task import Task
 from tests.support.turns.background import stored_task
 from tests.support.turns.runtime import Runtime, events_of, scripted, wait_for_event

@@ -12,7 +12,7 @@ from outlast.errors import Conflict, IdempotencyMismatch, InvalidInput, NotFound
 from outlast.store.repositories import sessions as rows
 from outlast.store.tables import sessions
 from outlast.store.unit import Unit
-from outlast.transitions import constraints
+from outlast.transitions.sessions import constraints
 from tests.support.turns.runtime import Runtime, events_of
 
 LISTS = Permissions(allow=["shell(command~='^git ')", "read_*"], deny=["read_secret"])

@@ -14,7 +14,9 @@ from outlast.store.repositories import tasks, turns
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks, task_moves, turn, turn_start
+from outlast.transitions import turn
+from outlast.transitions.tasks import many_tasks, task_moves
+from outlast.transitions.turns import turn_start
 from tests.support.stores.store import new_session, under
 
 MOST = 2

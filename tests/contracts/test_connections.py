@@ -17,7 +17,7 @@ from outlast.store.database import Database
 from outlast.store.outbox import Committed, SilentOutbox
 from outlast.store.repositories import connections as rows
 from outlast.store.tables import connections as table
-from outlast.transitions import connections as transitions
+from outlast.transitions.tasks import connections as transitions
 from outlast.values.sealing import Sealing, Unreadable
 
 ADA, BEN = OwnerId("ada"), OwnerId("ben")

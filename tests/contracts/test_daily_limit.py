@@ -15,7 +15,8 @@ from outlast.store.repositories import inputs, spending, turns
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.turns import Origin, TurnRow, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import daily_limit, inbox, turn, turn_start
+from outlast.transitions import turn
+from outlast.transitions.turns import daily_limit, inbox, turn_start
 from tests.support.stores.store import OWNER, Outbox, count_events, new_session, under
 
 T = TypeVar("T")

@@ -12,7 +12,9 @@ from outlast.store.repositories.tasks import NewTask, TaskState
 from outlast.store.tables import events as event_rows
 from outlast.store.tables import sessions as session_rows
 from outlast.store.unit import Unit
-from outlast.transitions import deletion, inbox, task_moves, turn
+from outlast.transitions import deletion, turn
+from outlast.transitions.tasks import task_moves
+from outlast.transitions.turns import inbox
 from tests.support.stores.store import OWNER, append, new_session, note
 
 ME, OTHER = WorkerId("wrk_1"), WorkerId("wrk_2")

@@ -23,7 +23,9 @@ from outlast.store.repositories import deleted, tasks, turns
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import deletion, task_moves, turn, turn_start
+from outlast.transitions import deletion, turn
+from outlast.transitions.tasks import task_moves
+from outlast.transitions.turns import turn_start
 from tests.support.stores.store import OWNER, new_session
 from tests.support.turns.runtime import Runtime
 

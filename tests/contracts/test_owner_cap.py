@@ -18,8 +18,9 @@ from outlast.store.outbox import Committed, SilentOutbox, Work
 from outlast.store.repositories import turns
 from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, turn, turn_start
+from outlast.transitions import turn
 from outlast.transitions.turn import Claim
+from outlast.transitions.turns import inbox, turn_start
 from tests.support.stores.store import OWNER, new_session, opened, under
 
 T = TypeVar("T")

@@ -18,7 +18,9 @@ from outlast.store.repositories.inputs import InputKind, InputState, Mode
 from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, task_moves, turn, turn_start, verdicts
+from outlast.transitions import turn, verdicts
+from outlast.transitions.tasks import task_moves
+from outlast.transitions.turns import inbox, turn_start
 from tests.support.stores.store import OWNER, new_session
 
 LIMITS = Limits()

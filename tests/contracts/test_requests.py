@@ -16,8 +16,8 @@ from outlast.store.repositories import events, inputs, sessions, tasks
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.unit import Unit
-from outlast.transitions import requests, task_moves
-from outlast.transitions.requests import ByKind, Given, Question
+from outlast.transitions.tasks import requests, task_moves
+from outlast.transitions.tasks.requests import ByKind, Given, Question
 from tests.support.stores.store import OWNER, new_session
 
 WORKER = WorkerId("wrk_here")

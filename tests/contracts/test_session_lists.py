@@ -13,7 +13,7 @@ from outlast.store.database import Database
 from outlast.store.repositories import creations, sessions
 from outlast.store.repositories.sessions import Wanted
 from outlast.store.unit import Unit
-from outlast.transitions import inbox
+from outlast.transitions.turns import inbox
 from tests.support.stores.store import OWNER
 
 

@@ -15,7 +15,8 @@ from outlast.store.repositories import turns, workers
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.repositories.workers import Left
 from outlast.store.unit import Unit
-from outlast.transitions import turn, turn_start
+from outlast.transitions import turn
+from outlast.transitions.turns import turn_start
 from tests.support.stores.store import new_session, opened
 
 DEAD = WorkerId("wrk_dead")

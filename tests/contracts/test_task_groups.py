@@ -14,8 +14,8 @@ from outlast.store.repositories import tasks
 from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks
-from outlast.transitions.many_tasks import Claimed, Ending
+from outlast.transitions.tasks import many_tasks
+from outlast.transitions.tasks.many_tasks import Claimed, Ending
 from tests.support.stores.store import new_session, stored_events
 
 ME = WorkerId("wrk_me")

@@ -15,10 +15,11 @@ from outlast.store.group_commit import LeftOut
 from outlast.store.repositories import events, tasks, workers
 from outlast.store.repositories.tasks import NewTask, Task, TaskState
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks, task_errors, task_moves
+from outlast.transitions import task_errors
 from outlast.transitions.kinds import registry
 from outlast.transitions.kinds.kind import Kind
-from outlast.transitions.many_tasks import Wanted
+from outlast.transitions.tasks import many_tasks, task_moves
+from outlast.transitions.tasks.many_tasks import Wanted
 from tests.support.stores.store import OWNER, new_session
 
 DEAD = WorkerId("wrk_dead")

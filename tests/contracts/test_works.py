@@ -12,7 +12,7 @@ from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.repositories.works import InputWork
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves
+from outlast.transitions.tasks import task_moves
 from tests.support.stores.store import new_session
 
 WORKER = WorkerId("wrk_one")

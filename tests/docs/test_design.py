@@ -108,7 +108,8 @@ def test_the_picture_names_folders_of_the_package_and_modules_of_transitions() -
     assert folders <= FOLDERS
     (moves,) = [each for each in boxes if each.name == "transitions/"]
     named = [line.partition(":")[0].split(", ") for line in moves.lines if ":" in line or line.startswith("creation")]
-    assert [each for line in named for each in line if not (PACKAGE / "transitions" / f"{each}.py").is_file()] == []
+    modules = {each.stem for each in (PACKAGE / "transitions").rglob("*.py")}
+    assert [each for line in named for each in line if each not in modules] == []
 
 
 def test_the_picture_has_a_light_and_a_dark_side() -> None:

@@ -18,7 +18,8 @@ from outlast.store.repositories.tasks import NewTask, Start, TaskState
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, tool_returns
 from outlast.testing.step import Step
-from outlast.transitions import inbox, task_moves
+from outlast.transitions.tasks import task_moves
+from outlast.transitions.turns import inbox
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.moments.commits import HeldCommits
 from tests.support.processes.serving_process import ROOT, Program

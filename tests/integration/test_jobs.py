@@ -31,7 +31,8 @@ from outlast.store.repositories import turns, workers
 from outlast.store.repositories.turns import TurnRow
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, text
-from outlast.transitions import inbox, turn
+from outlast.transitions import turn
+from outlast.transitions.turns import inbox
 from tests.support.turns.runtime import FAST, event_types, events_of
 
 

@@ -18,7 +18,7 @@ from outlast.store.repositories.agents import encode, lock_key
 from outlast.store.repositories.tasks import NewTask
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel
-from outlast.transitions import task_moves
+from outlast.transitions.tasks import task_moves
 from tests.support.network.server import client_of, serving
 from tests.support.turns.runtime import Runtime, event_types
 

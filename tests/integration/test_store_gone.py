@@ -14,7 +14,8 @@ from outlast.store.database import Moment
 from outlast.store.repositories import turns
 from outlast.store.unit import Unit
 from outlast.testing import call, gate, text
-from outlast.transitions import task_moves, turn
+from outlast.transitions import turn
+from outlast.transitions.tasks import task_moves
 from tests.support.models.asking import answer, asks
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import BUDGET, parked_session

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from outlast.ids import InputId, SessionId
 from outlast.store.repositories.inputs import Input, InputKind, InputState, Mode
-from outlast.transitions.due import due_at_boundary, due_at_start
+from outlast.transitions.turns.due import due_at_boundary, due_at_start
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 KINDS = st.sampled_from([InputKind.MESSAGE, InputKind.MESSAGE, InputKind.WAKE, InputKind.SETTLEMENT])

@@ -18,7 +18,8 @@ from outlast.store.repositories import inputs, sessions, turns
 from outlast.store.repositories.inputs import InputKind, InputState, Mode
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, turn
+from outlast.transitions import turn
+from outlast.transitions.turns import inbox
 from tests.support.stores.runner import Runner, claimed
 from tests.support.stores.store import OWNER, new_session, opened, stored_events, under
 

@@ -23,7 +23,8 @@ from outlast.store.repositories.inputs import Input, InputKind, Mode
 from outlast.store.repositories.turns import TurnState
 from outlast.store.tables import events, inputs, sessions, turns
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, turn
+from outlast.transitions import turn
+from outlast.transitions.turns import inbox
 from tests.support.stores.runner import Runner, claimed
 from tests.support.stores.store import Outbox, new_session, opened, under
 

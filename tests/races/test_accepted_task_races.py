@@ -18,7 +18,7 @@ from outlast.store.repositories import pauses
 from outlast.store.repositories.pauses import Pause
 from outlast.store.repositories.tasks import TaskState
 from outlast.store.sqlite.database import SqliteDatabase
-from outlast.transitions import task_moves
+from outlast.transitions.tasks import task_moves
 from tests.behaviour.test_accepted_tasks import PATIENCE, ended, new
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.moments.commits import HeldCommits, let_run

@@ -15,7 +15,8 @@ from outlast.store.repositories import turns
 from outlast.store.repositories.inputs import Input
 from outlast.store.repositories.turns import TurnRow
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, turn
+from outlast.transitions import turn
+from outlast.transitions.turns import inbox
 from tests.support.stores.store import new_session, opened, under
 from tests.support.turns.runtime import Runtime
 

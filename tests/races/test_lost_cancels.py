@@ -15,7 +15,7 @@ from outlast.store.repositories.tasks import NewTask
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, tool_returns
 from outlast.testing.step import Step
-from outlast.transitions import task_moves
+from outlast.transitions.tasks import task_moves
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import parked
 from tests.support.turns.runtime import Runtime

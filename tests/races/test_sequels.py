@@ -24,7 +24,7 @@ from outlast.store.outbox import Work
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call
-from outlast.transitions import inbox
+from outlast.transitions.turns import inbox
 from tests.support.moments.hanging import hanging_deps, wait_only_for_signals
 from tests.support.turns.runtime import FAST, event_types, events_of
 

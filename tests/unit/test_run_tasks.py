@@ -8,8 +8,8 @@ from pydantic_ai import Agent, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models.test import TestModel
 
-from outlast.calls import run_tasks
-from outlast.calls.run_tasks import RunTasks
+from outlast.calls.running import run_tasks
+from outlast.calls.running.run_tasks import RunTasks
 
 
 async def test_nothing_is_left_of_a_run_whenever_it_is_cancelled() -> None:

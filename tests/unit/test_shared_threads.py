@@ -6,7 +6,7 @@ from concurrent.futures import Future, wait
 
 import pytest
 
-from outlast.calls.threads import SharedThreads
+from outlast.calls.running.threads import SharedThreads
 
 
 @pytest.fixture

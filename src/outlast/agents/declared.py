@@ -9,7 +9,7 @@ from pydantic_ai.models import Model
 
 from outlast.agents.host import DepsFactory
 from outlast.errors import InvalidInput
-from outlast.transitions.profile import check_name
+from outlast.transitions.sessions.profile import check_name
 
 Models: TypeAlias = Mapping[str, Model | str]
 """The models that sessions and messages of an agent may ask for, by name."""

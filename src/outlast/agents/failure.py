@@ -16,7 +16,7 @@ from pydantic_ai.exceptions import (
 )
 
 from outlast.ids import TurnId, reference_id
-from outlast.transitions.turn_failure import Failure
+from outlast.transitions.turns.turn_failure import Failure
 from outlast.values.clean import words_of
 from outlast.values.redact import error_chain, last_line, redact, without_money
 from outlast.values.secrets import Secrets

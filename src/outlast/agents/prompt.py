@@ -6,7 +6,7 @@ from pydantic_ai.framing import register_tag, wrap
 from pydantic_ai.messages import UserPromptPart
 from pydantic_core import to_json
 
-from outlast.calls.files import content_type
+from outlast.calls.within.files import content_type
 from outlast.store.database import retry_while_unavailable
 from outlast.store.files.file_store import FileStore
 from outlast.store.files.spill import unpack_object

@@ -16,26 +16,9 @@ from outlast.api.blank import BlankParameters
 from outlast.api.limits import BodyLimit, Rate
 from outlast.api.login import Logins
 from outlast.api.pacing import Pacing
-from outlast.api.routes import (
-    about,
-    ai_sdk,
-    completion,
-    connections,
-    events,
-    feed,
-    health,
-    keys,
-    login,
-    messages,
-    metrics,
-    page,
-    pause,
-    requests,
-    sessions,
-    spawn,
-    tasks,
-    turns,
-)
+from outlast.api.routes import ai_sdk, events, feed, messages, sessions, turns
+from outlast.api.routes.server import about, health, keys, login, metrics, page, pause
+from outlast.api.routes.work import completion, connections, requests, spawn, tasks
 from outlast.api.running import OnlyWhileRunning
 from outlast.api.sse import FrameCache
 from outlast.api.strangers import Strangers

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from outlast.calls.questions import CallQuestions
-from outlast.calls.threads import SharedThreads
+from outlast.calls.running.threads import SharedThreads
 from outlast.clock import monotonic
 from outlast.containment import contained_thread
 from outlast.errors import AttemptLost, InvalidInput

@@ -20,8 +20,6 @@ from pydantic_ai.toolsets import AbstractToolset
 from outlast import trace
 from outlast.calls import opened, outcomes
 from outlast.calls.call import RunningCall, current_call
-from outlast.calls.channel import CallChannel
-from outlast.calls.connection import ConnectionRequired
 from outlast.calls.control.toolset import ControlToolset, WithControlTools
 from outlast.calls.deferrable import asking, hand_back
 from outlast.calls.gates.connection import HAD_BEGUN, connection_needed, wait_for
@@ -29,19 +27,21 @@ from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.gates import Gates
 from outlast.calls.gates.offer import as_constrained, constrained_args
 from outlast.calls.gates.standing import GateContext
-from outlast.calls.keeper import ToolsetKeeper
 from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.calls.record import CallRecords, CallState, Unconfirmed
-from outlast.calls.run_tasks import RunTasks
+from outlast.calls.running.keeper import ToolsetKeeper
+from outlast.calls.running.run_tasks import RunTasks
 from outlast.calls.shared_usage import Uses
 from outlast.calls.transient import is_transient
+from outlast.calls.within.channel import CallChannel
+from outlast.calls.within.connection import ConnectionRequired
 from outlast.clock import monotonic
 from outlast.containment import Contained
 from outlast.errors import AttemptLost, OutlastError
 from outlast.store.database import decided
 from outlast.tool_hints import UNSET, Hints, hints_of
-from outlast.transitions.constraints import FREE
-from outlast.transitions.parked import Reason
+from outlast.transitions.sessions.constraints import FREE
+from outlast.transitions.tasks.parked import Reason
 from outlast.values import clean
 from outlast.values.redact import last_line
 

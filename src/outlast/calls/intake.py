@@ -4,8 +4,8 @@ from outlast.ids import SessionId
 from outlast.store.database import Database
 from outlast.store.group_commit import GroupCommit
 from outlast.store.repositories.tasks import NewTask, Task
-from outlast.transitions import many_tasks
-from outlast.transitions.many_tasks import Wanted
+from outlast.transitions.tasks import many_tasks
+from outlast.transitions.tasks.many_tasks import Wanted
 
 
 class TaskIntake:

@@ -10,8 +10,8 @@ from outlast.calls.call import RunningCall
 from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.ids import TaskId
 from outlast.tool_hints import Hints
-from outlast.transitions.parked import Reason, ran
-from outlast.transitions.requests import Question
+from outlast.transitions.tasks.parked import Reason, ran
+from outlast.transitions.tasks.requests import Question
 
 _MESSAGE = (
     "Still running after {ran}; {why}, so it goes on in the background as task {task_id}. Its end will be told to "

@@ -13,8 +13,8 @@ from outlast.ids import TaskId
 from outlast.store.database import Database, decided, retry_while_unavailable
 from outlast.store.repositories import tasks
 from outlast.store.unit import Unit
-from outlast.transitions import requests
-from outlast.transitions.requests import Given, Question
+from outlast.transitions.tasks import requests
+from outlast.transitions.tasks.requests import Given, Question
 from outlast.values import clean
 from outlast.values.secrets import Secrets
 

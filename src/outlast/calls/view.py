@@ -8,7 +8,7 @@ from pydantic_ai.messages import UserContent
 from pydantic_core import to_json
 
 from outlast.calls.call import RunningCall
-from outlast.calls.files import content_type
+from outlast.calls.within.files import content_type
 from outlast.store.database import retry_while_unavailable
 from outlast.store.files.file_store import FileStore
 from outlast.store.files.spill import pack_object

@@ -4,7 +4,7 @@ from functools import partial
 
 from outlast.store.database import Database
 from outlast.store.repositories import waiting_calls
-from outlast.transitions import connections
+from outlast.transitions.tasks import connections
 
 
 async def run_connected(database: Database) -> None:

@@ -10,7 +10,7 @@ from outlast.store.repositories import tasks, turns, workers
 from outlast.store.repositories.tasks import TaskState
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves
+from outlast.transitions.tasks import task_moves
 
 log = structlog.get_logger("outlast.duties")
 

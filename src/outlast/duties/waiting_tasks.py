@@ -4,7 +4,7 @@ from functools import partial
 
 from outlast.store.database import Database
 from outlast.store.repositories import spawned
-from outlast.transitions import places
+from outlast.transitions.tasks import places
 
 
 async def admit_waiting(database: Database) -> None:

@@ -19,7 +19,7 @@ from outlast.store.postgres import jobs
 from outlast.store.postgres.database import PostgresDatabase
 from outlast.store.repositories import workers
 from outlast.store.unit import Unit
-from outlast.transitions.many_tasks import NotNow
+from outlast.transitions.tasks.many_tasks import NotNow
 
 log = structlog.get_logger("outlast.engine")
 

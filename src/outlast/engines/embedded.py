@@ -22,7 +22,8 @@ from outlast.store.outbox import Work
 from outlast.store.repositories import agents, pauses, tasks, turns
 from outlast.store.sqlite.in_place import FilesInPlace
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves, turn
+from outlast.transitions import turn
+from outlast.transitions.tasks import task_moves
 
 log = structlog.get_logger("outlast.engine")
 

@@ -19,7 +19,8 @@ from outlast.store.repositories.tasks import WITH_WORKER, Task
 from outlast.store.repositories.turns import TurnRow, TurnState
 from outlast.store.repositories.workers import Roll, Sighting
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves, turn
+from outlast.transitions import turn
+from outlast.transitions.tasks import task_moves
 from outlast.values.redact import error_chain
 
 IdT = TypeVar("IdT")

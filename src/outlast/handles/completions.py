@@ -14,8 +14,8 @@ from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore
 from outlast.store.repositories import tasks
 from outlast.store.repositories.tasks import Task
-from outlast.transitions import operations
-from outlast.transitions.operations import Completed, Completion
+from outlast.transitions.tasks import operations
+from outlast.transitions.tasks.operations import Completed, Completion
 from outlast.values import row_json
 from outlast.values.redact import redact
 from outlast.values.secrets import Secrets

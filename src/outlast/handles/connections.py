@@ -12,7 +12,7 @@ from outlast.store.database import Database
 from outlast.store.repositories import connections as rows
 from outlast.store.repositories.connections import ConnectionRow
 from outlast.store.unit import Unit
-from outlast.transitions import connections
+from outlast.transitions.tasks import connections
 from outlast.values.sealing import Sealing
 from outlast.values.secrets import SHORTEST
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from outlast.errors import InvalidInput
 from outlast.store.repositories.sessions import SessionRow
-from outlast.transitions.constraints import Constraints
+from outlast.transitions.sessions.constraints import Constraints
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 
 

@@ -22,16 +22,16 @@ from outlast.agents.messages.harmless import harmless
 from outlast.calls.outcomes import normalise
 from outlast.errors import InvalidInput
 from outlast.handles import constrained
-from outlast.handles.services import Services
-from outlast.handles.shown import Shown
-from outlast.handles.slices import in_slices
+from outlast.handles.services.services import Services
+from outlast.handles.services.shown import Shown
+from outlast.handles.services.slices import in_slices
 from outlast.ids import SessionId
 from outlast.store.files.spill import Room
 from outlast.store.repositories import messages, tasks, turns
 from outlast.store.repositories.messages import MessageRow
 from outlast.store.repositories.sessions import SessionRow
-from outlast.transitions import profile
-from outlast.transitions.constraints import Constraints
+from outlast.transitions.sessions import profile
+from outlast.transitions.sessions.constraints import Constraints
 
 FORMAT = "outlast.session/1"
 MAX_MESSAGES = 20_000

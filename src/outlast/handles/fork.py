@@ -6,7 +6,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from outlast.agents.messages import history
 from outlast.errors import InvalidInput
-from outlast.handles.services import Services
+from outlast.handles.services.services import Services
 from outlast.handles.session import Session
 from outlast.ids import SessionId
 from outlast.store.repositories import outputs

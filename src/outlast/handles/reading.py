@@ -10,7 +10,7 @@ from outlast.errors import NotFound
 from outlast.events.event import Event
 from outlast.events.of_types import OfTypes
 from outlast.events.stream import EventStream
-from outlast.handles.services import Services
+from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId
 from outlast.store.repositories import agents, inputs, sessions
 from outlast.store.repositories.inputs import InputKind

@@ -12,12 +12,12 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from outlast.agents.messages import history
 from outlast.agents.messages.history import Entry
 from outlast.errors import Conflict, SessionBusy
-from outlast.handles.services import Services
+from outlast.handles.services.services import Services
 from outlast.ids import SessionId, TurnId
 from outlast.store.repositories import inputs, messages, turns
 from outlast.store.repositories.turns import Origin
 from outlast.store.unit import Unit
-from outlast.transitions import turn_start
+from outlast.transitions.turns import turn_start
 
 
 async def regenerate(services: Services, session_id: SessionId, *, model: str | None, owner_id: str) -> TurnId:

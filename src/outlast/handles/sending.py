@@ -7,14 +7,15 @@ from outlast import trace
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.foreign import BODY_OF_AN_INPUT
 from outlast.handles import reading
-from outlast.handles.attachments import Attachment, Context, body_of
-from outlast.handles.services import Services
+from outlast.handles.services.attachments import Attachment, Context, body_of
+from outlast.handles.services.services import Services
 from outlast.handles.turn import Sent
 from outlast.ids import OwnerId, SessionId
 from outlast.store.repositories.inputs import Mode
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, profile
-from outlast.transitions.inbox import Accepted
+from outlast.transitions.sessions import profile
+from outlast.transitions.turns import inbox
+from outlast.transitions.turns.inbox import Accepted
 from outlast.wire.message import WhenBusy
 
 

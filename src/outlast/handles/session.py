@@ -18,7 +18,7 @@ from outlast.events.stream import EventStream
 from outlast.handles import constrained, export, reading
 from outlast.handles.regenerate import regenerate
 from outlast.handles.sending import send
-from outlast.handles.services import Services
+from outlast.handles.services.services import Services
 from outlast.handles.spawn import spawn
 from outlast.handles.turn import Sent, Turn, is_settled, last_outcome, seconds_left, settled
 from outlast.ids import InputId, TurnId
@@ -28,8 +28,10 @@ from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.sessions import SessionRow
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
-from outlast.transitions import cancel, constraints, inbox, profile, sub_sessions, turn, verdicts
-from outlast.transitions.profile import Profile
+from outlast.transitions import cancel, sub_sessions, turn, verdicts
+from outlast.transitions.sessions import constraints, profile
+from outlast.transitions.sessions.profile import Profile
+from outlast.transitions.turns import inbox
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.message import SendOptions
 from outlast.wire.session import InterruptedCall

@@ -18,9 +18,9 @@ from outlast.handles.constrained import constrained
 from outlast.handles.constrained import of_row as constraints_of
 from outlast.handles.fork import copied_results, messages_up_to
 from outlast.handles.sending import send
-from outlast.handles.services import Services
+from outlast.handles.services.services import Services
+from outlast.handles.services.slices import in_slices
 from outlast.handles.session import Session
-from outlast.handles.slices import in_slices
 from outlast.handles.turn import Sent
 from outlast.ids import OwnerId, SessionId
 from outlast.paging import Page
@@ -28,9 +28,10 @@ from outlast.store.repositories import outputs, sessions
 from outlast.store.repositories.sessions import SessionRow, Wanted
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
-from outlast.transitions import creation, deletion, profile
-from outlast.transitions.creation import Key, NewSession
-from outlast.transitions.profile import Profile
+from outlast.transitions import deletion
+from outlast.transitions.sessions import creation, profile
+from outlast.transitions.sessions.creation import Key, NewSession
+from outlast.transitions.sessions.profile import Profile
 from outlast.values.check import check_characters
 from outlast.wire.constraints import Binding, Permissions
 from outlast.wire.message import SendOptions

@@ -9,13 +9,13 @@ from pydantic_core import from_json
 
 from outlast.errors import InvalidInput
 from outlast.handles import reading
-from outlast.handles.services import Services
+from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId
 from outlast.store.repositories.tasks import WakePolicy
 from outlast.tool_hints import Hints, Wake, hints_of
-from outlast.transitions import spawning
-from outlast.transitions.profile import check_json, check_name
-from outlast.transitions.spawning import Spawn
+from outlast.transitions.sessions.profile import check_json, check_name
+from outlast.transitions.tasks import spawning
+from outlast.transitions.tasks.spawning import Spawn
 from outlast.values import json_schema
 from outlast.wire.task import Task
 

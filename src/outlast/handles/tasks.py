@@ -14,7 +14,7 @@ from outlast.events.closable import Stream
 from outlast.events.signals import Signals, task_topic
 from outlast.handles import reading
 from outlast.handles.completions import Completions
-from outlast.handles.shown import Shown
+from outlast.handles.services.shown import Shown
 from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
 from outlast.store.database import Database, retry_while_unavailable
@@ -22,7 +22,8 @@ from outlast.store.repositories import outputs, sessions, spawned, tasks
 from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.tasks import Task as StoredTask
 from outlast.store.unit import Unit
-from outlast.transitions import cancel, open_request, requests, verdicts
+from outlast.transitions import cancel, verdicts
+from outlast.transitions.tasks import open_request, requests
 from outlast.wire.task import Task, TaskFilter
 from outlast.wire.task_state import TaskState
 from outlast.wire.turn import Verdict

@@ -16,14 +16,14 @@ from outlast.events.signals import RECHECK_SECONDS, Subscription, end_topic, inp
 from outlast.events.stream import EventStream
 from outlast.events.types import EventType
 from outlast.handles import reading
-from outlast.handles.services import Services
+from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.files.spill import unpack_object
 from outlast.store.repositories import agents, events, inputs, tasks, turns
 from outlast.store.repositories.inputs import Input, InputState
 from outlast.store.repositories.turns import TurnRow, TurnState
-from outlast.transitions.inbox import Accepted
+from outlast.transitions.turns.inbox import Accepted
 
 _FEW = 50
 """Events of a turn of usual length: they are read at once."""

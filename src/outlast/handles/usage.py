@@ -9,7 +9,7 @@ from outlast.ids import OwnerId
 from outlast.store.database import Database
 from outlast.store.repositories import spending
 from outlast.store.repositories.spending import Spent
-from outlast.transitions.daily_limit import next_midnight
+from outlast.transitions.turns.daily_limit import next_midnight
 
 
 @dataclass(frozen=True, slots=True)

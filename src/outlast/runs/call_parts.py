@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from outlast.calls.call import Connections, Operations
-from outlast.calls.channel import CallChannel, ChannelHome
 from outlast.calls.questions import QuestionSource
 from outlast.calls.view import Viewer
+from outlast.calls.within.channel import CallChannel, ChannelHome
 from outlast.ids import TaskId, WorkerId
 from outlast.runs.parked import ParkedCalls
 from outlast.store.repositories import tasks

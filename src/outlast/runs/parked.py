@@ -13,13 +13,13 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed, T
 
 from outlast.calls import opened, outcomes
 from outlast.calls.call import RunningCall
-from outlast.calls.channel import CallChannel
-from outlast.calls.files import has_files, separate
 from outlast.calls.gates.connection import connection_needed, wait_for
 from outlast.calls.hook import really
 from outlast.calls.questions import QuestionStopped
 from outlast.calls.shared_usage import take_used
 from outlast.calls.view import Viewed, Viewer
+from outlast.calls.within.channel import CallChannel
+from outlast.calls.within.files import has_files, separate
 from outlast.clock import Clock
 from outlast.containment import Contained
 from outlast.errors import StoreUnavailable
@@ -31,8 +31,9 @@ from outlast.store.repositories import outputs, spending, tasks
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks, operations, requests, task_errors, task_moves
-from outlast.transitions.many_tasks import Ending
+from outlast.transitions import task_errors
+from outlast.transitions.tasks import many_tasks, operations, requests, task_moves
+from outlast.transitions.tasks.many_tasks import Ending
 from outlast.values import clean
 from outlast.values.redact import error_chain, last_line, redact
 

@@ -16,8 +16,8 @@ from outlast.store.database import retry_while_unavailable
 from outlast.store.group_commit import GroupCommit, LeftOut
 from outlast.store.outbox import Work
 from outlast.store.unit import Unit
-from outlast.transitions import many_tasks
-from outlast.transitions.many_tasks import Claimed, NotNow, Permit
+from outlast.transitions.tasks import many_tasks
+from outlast.transitions.tasks.many_tasks import Claimed, NotNow, Permit
 from outlast.values.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")

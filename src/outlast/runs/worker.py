@@ -18,7 +18,7 @@ from outlast.store.outbox import Work
 from outlast.store.repositories import events, pauses
 from outlast.store.unit import Unit
 from outlast.transitions import turn
-from outlast.transitions.many_tasks import NotNow, Permit
+from outlast.transitions.tasks.many_tasks import NotNow, Permit
 from outlast.values.redact import error_chain
 
 log = structlog.get_logger("outlast.engine")

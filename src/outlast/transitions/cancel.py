@@ -8,8 +8,10 @@ from outlast.ids import SessionId, TaskId
 from outlast.store.repositories import family, tasks
 from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
-from outlast.transitions import sub_sessions, task_moves, turn, turn_start
+from outlast.transitions import sub_sessions, turn
 from outlast.transitions.kinds.session import SESSION
+from outlast.transitions.tasks import task_moves
+from outlast.transitions.turns import turn_start
 
 BY_PARENT = "parent"
 

@@ -4,7 +4,7 @@ from outlast.store.outbox import Work
 from outlast.store.repositories import pauses, tasks, turns
 from outlast.store.repositories.pauses import Pause
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves
+from outlast.transitions.tasks import task_moves
 
 
 def begin(unit: Unit, *, by: str) -> Pause:

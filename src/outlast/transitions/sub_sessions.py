@@ -24,9 +24,11 @@ from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolic
 from outlast.store.repositories.turns import TurnRow, TurnState
 from outlast.store.repositories.works import InputWork
 from outlast.store.unit import Unit
-from outlast.transitions import creation, inbox, preview, task_moves
-from outlast.transitions.creation import NewSession
 from outlast.transitions.kinds.session import SESSION
+from outlast.transitions.sessions import creation, preview
+from outlast.transitions.sessions.creation import NewSession
+from outlast.transitions.tasks import task_moves
+from outlast.transitions.turns import inbox
 
 TOOL = "run_sub_session"
 CHILD, INPUT = "child_session", "child_input"

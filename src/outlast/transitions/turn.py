@@ -19,8 +19,9 @@ from outlast.store.repositories import inputs, pauses, tasks, turns
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.turns import Disposition, Origin, TurnRow, TurnState
 from outlast.store.unit import OwnerLock, Unit
-from outlast.transitions import daily_limit, sub_sessions, turn_failure, turn_start
-from outlast.transitions.turn_start import Claim, Fence
+from outlast.transitions import sub_sessions
+from outlast.transitions.turns import daily_limit, turn_failure, turn_start
+from outlast.transitions.turns.turn_start import Claim, Fence
 
 END_EVENT = {
     TurnState.COMPLETED: EventType.TURN_COMPLETED,

@@ -14,8 +14,9 @@ from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.tasks import NewTask, Task
 from outlast.store.tables import events
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, many_tasks, task_moves, turn_start
-from outlast.transitions.many_tasks import Wanted
+from outlast.transitions.tasks import many_tasks, task_moves
+from outlast.transitions.tasks.many_tasks import Wanted
+from outlast.transitions.turns import inbox, turn_start
 from outlast.values import row_json
 from outlast.wire.turn import Verdict
 

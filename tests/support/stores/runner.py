@@ -15,8 +15,8 @@ from outlast.store.repositories.inputs import Input
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import turn
-from outlast.transitions.due import due_at_boundary, due_at_start
 from outlast.transitions.turn import Claim
+from outlast.transitions.turns.due import due_at_boundary, due_at_start
 from outlast.values.secrets import Secrets
 from tests.support.stores.store import under
 

@@ -13,7 +13,7 @@ from outlast.ids import TaskId
 from outlast.limits import Limits
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.testing import ScriptedModel, Steps
-from outlast.transitions import inbox
+from outlast.transitions.turns import inbox
 from tests.support.stores.store import under
 
 FAST: Mapping[str, Any] = {

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
-from outlast.transitions.preview import of_text
+from outlast.transitions.sessions.preview import of_text
 
 
 def of_history(messages: Iterable[ModelMessage]) -> str | None:

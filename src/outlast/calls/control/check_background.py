@@ -21,8 +21,8 @@ from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints
 from outlast.transitions import cancel as cancel_moves
-from outlast.transitions import open_request, requests
-from outlast.transitions.constraints import chain_of
+from outlast.transitions.sessions.constraints import chain_of
+from outlast.transitions.tasks import open_request, requests
 
 _INLINE = 16 * 1024
 _CANCEL_SECONDS = 2.0

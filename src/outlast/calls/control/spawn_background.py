@@ -16,8 +16,8 @@ from outlast.errors import Forbidden, InvalidInput, TooManyTasks
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories.tasks import Task, WakePolicy
 from outlast.tool_hints import Wake, hints, hints_of
-from outlast.transitions import spawning
-from outlast.transitions.spawning import Spawn
+from outlast.transitions.tasks import spawning
+from outlast.transitions.tasks.spawning import Spawn
 from outlast.values import clean
 
 _BEGINS = "It is set going as task {task_id}. Its end will be told to you here: go on with other work or end your turn."

@@ -17,8 +17,8 @@ from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import inputs, tasks
 from outlast.store.repositories.tasks import Task
-from outlast.transitions import waiting_turn
-from outlast.transitions.due import due_at_boundary
+from outlast.transitions.turns import waiting_turn
+from outlast.transitions.turns.due import due_at_boundary
 
 LONGEST_WAIT = 300
 _SHORT_SECONDS = 0.5

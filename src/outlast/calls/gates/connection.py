@@ -1,8 +1,8 @@
 """Connections: a tool that requires one waits until its owner has set it."""
 
 from outlast.calls.call import Connections
-from outlast.calls.connection import ConnectionRequired
 from outlast.calls.gates.gate import RUN, Answer, CallRequest, Verdict, Wait
+from outlast.calls.within.connection import ConnectionRequired
 from outlast.errors import InvalidInput
 from outlast.values import clean
 

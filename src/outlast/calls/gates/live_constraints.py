@@ -5,7 +5,7 @@ from functools import partial
 
 from outlast.ids import SessionId
 from outlast.store.database import Database, retry_while_unavailable
-from outlast.transitions.constraints import FREE, Chain, chain_of
+from outlast.transitions.sessions.constraints import FREE, Chain, chain_of
 
 
 class LiveConstraints:

@@ -13,7 +13,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.models import ModelRequestContext
 
 from outlast.calls.gates.binding import bound_args, shown_bound
-from outlast.transitions.constraints import Chain
+from outlast.transitions.sessions.constraints import Chain
 
 DENIED = "The tool {tool!r} was not run: this session denies it."
 

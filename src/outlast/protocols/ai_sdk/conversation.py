@@ -22,7 +22,7 @@ from outlast.protocols.ai_sdk.encoder import DONE, TurnEncoder, frame
 from outlast.protocols.ai_sdk.messages import ui_messages
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories.inputs import InputState
-from outlast.transitions import profile
+from outlast.transitions.sessions import profile
 
 START = "start"
 """What a client that has no answer yet names as its last one."""

@@ -18,7 +18,6 @@ from outlast.agents.host import TurnContext
 from outlast.agents.lease import DepsLease
 from outlast.agents.messages import history
 from outlast.calls.call import CallThreads, RunningCall
-from outlast.calls.channel import CallChannel
 from outlast.calls.confirmed import ConfirmedToolset
 from outlast.calls.deferrable import as_functions, asking
 from outlast.calls.gates.earlier_calls import EarlierCalls
@@ -27,8 +26,9 @@ from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.offer import constrained_args
 from outlast.calls.gates.standing import GateContext, gates_for
 from outlast.calls.hook import start as begin
-from outlast.calls.run_tasks import RunTasks
+from outlast.calls.running.run_tasks import RunTasks
 from outlast.calls.shared_usage import SharedUsage
+from outlast.calls.within.channel import CallChannel
 from outlast.containment import Contained
 from outlast.errors import AttemptLost
 from outlast.runs.call_parts import CallParts, bind_channel
@@ -39,9 +39,9 @@ from outlast.store.repositories import outputs, tasks
 from outlast.store.repositories.tasks import Task, WakePolicy
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints_of
-from outlast.transitions import requests
-from outlast.transitions.constraints import FREE
-from outlast.transitions.many_tasks import Claimed
+from outlast.transitions.sessions.constraints import FREE
+from outlast.transitions.tasks import requests
+from outlast.transitions.tasks.many_tasks import Claimed
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from outlast.runs.kinds import call
 from outlast.runs.parked import SignalLatch
 from outlast.runs.worker_parts import WorkerParts
-from outlast.transitions.many_tasks import Claimed
+from outlast.transitions.tasks.many_tasks import Claimed
 
 
 class Start(Protocol):

@@ -15,8 +15,8 @@ from outlast import trace
 from outlast.agents import failure
 from outlast.agents.host import AgentHost, TurnContext
 from outlast.agents.messages import history
-from outlast.calls.channel import CallChannel
 from outlast.calls.record import Unconfirmed
+from outlast.calls.within.channel import CallChannel
 from outlast.clock import monotonic
 from outlast.containment import Contained
 from outlast.errors import AttemptLost, StoreUnavailable
@@ -36,10 +36,12 @@ from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.tasks import NewTask, WakePolicy
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves, turn, turn_failure, turn_start
-from outlast.transitions.due import due_at_boundary
-from outlast.transitions.parked import facts_of
+from outlast.transitions import turn
+from outlast.transitions.tasks import task_moves
+from outlast.transitions.tasks.parked import facts_of
 from outlast.transitions.turn import Claim
+from outlast.transitions.turns import turn_failure, turn_start
+from outlast.transitions.turns.due import due_at_boundary
 
 T = TypeVar("T")
 log = structlog.get_logger("outlast.turns")

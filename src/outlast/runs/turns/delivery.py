@@ -10,8 +10,8 @@ from outlast.store.repositories import inputs, messages
 from outlast.store.repositories.inputs import Input
 from outlast.store.unit import Unit
 from outlast.transitions import turn
-from outlast.transitions.due import due_at_start
 from outlast.transitions.turn import Fence
+from outlast.transitions.turns.due import due_at_start
 
 
 def append(unit: Unit, fence: Fence, due: Sequence[Input]) -> None:

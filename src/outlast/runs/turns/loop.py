@@ -62,9 +62,10 @@ from outlast.store.repositories.spending import Spent, stored
 from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET
-from outlast.transitions import turn, turn_failure
-from outlast.transitions.due import due_at_boundary, due_at_start
+from outlast.transitions import turn
 from outlast.transitions.turn import Claim
+from outlast.transitions.turns import turn_failure
+from outlast.transitions.turns.due import due_at_boundary, due_at_start
 
 log = structlog.get_logger("outlast.turns")
 

@@ -22,7 +22,7 @@ from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import TaskId
 from outlast.store.repositories.tasks import Task
-from outlast.transitions.parked import facts_of
+from outlast.transitions.tasks.parked import facts_of
 
 _CONTENT: TypeAdapter[str | list[UserContent]] = TypeAdapter(str | list[UserContent])
 

@@ -10,14 +10,14 @@ from pydantic_ai.messages import ModelMessage, ToolCallPart
 from outlast import ids
 from outlast.agents.lease import DepsLease
 from outlast.calls.call import RunningCall
-from outlast.calls.channel import CallChannel
-from outlast.calls.files import has_files
 from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.standing import GateContext
 from outlast.calls.parking import NotParked, Parked, asking_handle, awaiting_handle, handle_of, outside_handle
 from outlast.calls.shared_usage import take_used
+from outlast.calls.within.channel import CallChannel
+from outlast.calls.within.files import has_files
 from outlast.clock import monotonic
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TaskId
@@ -29,8 +29,8 @@ from outlast.store.repositories.spending import Spent
 from outlast.store.repositories.tasks import NewTask, WakePolicy
 from outlast.store.unit import Unit
 from outlast.tool_hints import Hints
-from outlast.transitions import requests, task_moves
-from outlast.transitions.parked import Reason, facts_of
+from outlast.transitions.tasks import requests, task_moves
+from outlast.transitions.tasks.parked import Reason, facts_of
 
 TOO_MANY = "too_many_open_tasks"
 

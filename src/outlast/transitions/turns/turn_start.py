@@ -22,8 +22,8 @@ from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.turns import Origin, TurnRow, TurnState
 from outlast.store.unit import OwnerLock, Unit
 from outlast.tool_hints import UNSET, Unset
-from outlast.transitions import daily_limit
-from outlast.transitions.due import due_at_start
+from outlast.transitions.turns import daily_limit
+from outlast.transitions.turns.due import due_at_start
 
 ASSIGNED_BY = "assigned_by"
 """In the body of an input: the task of the parent session that it is for."""

@@ -14,14 +14,14 @@ from pydantic_ai.exceptions import ToolFailed
 
 from outlast import ids
 from outlast.calls.call import OpenOperation, Operations, RunningCall, current_call
-from outlast.calls.channel import CallChannel
+from outlast.calls.within.channel import CallChannel
 from outlast.errors import AttemptLost, InvalidInput, NotStarted
 from outlast.ids import TaskId
 from outlast.store.database import Database, decided, retry_while_unavailable
 from outlast.store.repositories.tasks import NewTask
 from outlast.store.unit import Unit
-from outlast.transitions import operations
-from outlast.transitions.operations import Opened, TooManyOpen
+from outlast.transitions.tasks import operations
+from outlast.transitions.tasks.operations import Opened, TooManyOpen
 from outlast.values import clean
 
 _MASKED = 1_000

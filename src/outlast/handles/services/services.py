@@ -7,11 +7,11 @@ from typing import Any
 from outlast.agents.output import StoredOutput
 from outlast.duties.deletions import Deletions
 from outlast.events.signals import Signals
-from outlast.handles.known_agents import KnownAgents
-from outlast.handles.known_tools import KnownTools
-from outlast.handles.log_reader import LogPages
-from outlast.handles.shown import Shown
-from outlast.handles.slices import OneAtATime
+from outlast.handles.services.known_agents import KnownAgents
+from outlast.handles.services.known_tools import KnownTools
+from outlast.handles.services.log_reader import LogPages
+from outlast.handles.services.shown import Shown
+from outlast.handles.services.slices import OneAtATime
 from outlast.limits import Limits
 from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore

@@ -15,8 +15,8 @@ from outlast.ids import SessionId
 from outlast.store.repositories import creations, messages, sessions
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
-from outlast.transitions import constraints, profile
-from outlast.transitions.constraints import Constraints
+from outlast.transitions.sessions import constraints, profile
+from outlast.transitions.sessions.constraints import Constraints
 
 Bodies = Sequence[tuple[str, str]]
 """Messages ready for their rows: kind and JSON."""

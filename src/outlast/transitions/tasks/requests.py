@@ -18,8 +18,9 @@ from outlast.store.repositories import tasks
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, open_request, task_moves
-from outlast.transitions.profile import check_json
+from outlast.transitions.sessions.profile import check_json
+from outlast.transitions.tasks import open_request, task_moves
+from outlast.transitions.turns import inbox
 from outlast.values import clean, json_schema
 
 MOST_CHARACTERS = 4_000

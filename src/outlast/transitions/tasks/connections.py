@@ -10,7 +10,7 @@ from outlast.store.repositories import connections, tasks, waiting_calls
 from outlast.store.repositories.connections import ConnectionRow
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.unit import Unit
-from outlast.transitions import open_request, requests
+from outlast.transitions.tasks import open_request, requests
 from outlast.values.sealing import MAKE_KEY, Sealing, Unreadable
 
 MOST_PER_OWNER = 200

@@ -4,7 +4,7 @@ from outlast.ids import SessionId, TurnId
 from outlast.store.repositories import turns
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
-from outlast.transitions import turn_start
+from outlast.transitions.turns import turn_start
 
 
 def mark(unit: Unit, session_id: SessionId, turn_id: TurnId, *, is_waiting: bool) -> None:

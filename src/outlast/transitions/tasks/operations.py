@@ -17,9 +17,9 @@ from outlast.store.repositories import outputs, tasks
 from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import task_moves
 from outlast.transitions.kinds.external import EXTERNAL
 from outlast.transitions.task_errors import VERDICTS
+from outlast.transitions.tasks import task_moves
 
 _NO_HASH = "0" * 64
 

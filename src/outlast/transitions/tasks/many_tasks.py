@@ -17,9 +17,9 @@ from outlast.store.repositories import task_groups, tasks
 from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import open_request, task_moves
 from outlast.transitions.kinds import registry
-from outlast.transitions.task_moves import tell
+from outlast.transitions.tasks import open_request, task_moves
+from outlast.transitions.tasks.task_moves import tell
 
 
 @dataclass(frozen=True, slots=True)

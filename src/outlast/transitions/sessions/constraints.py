@@ -17,7 +17,7 @@ from outlast.permissions.permissions import Permissions
 from outlast.permissions.rule import parse
 from outlast.store.repositories import constraints
 from outlast.store.unit import Unit
-from outlast.transitions.profile import MAX_METADATA, check_json, check_name
+from outlast.transitions.sessions.profile import MAX_METADATA, check_json, check_name
 from outlast.values import row_json
 
 MOST_ALWAYS = 200

@@ -7,7 +7,7 @@ from pydantic_core import to_json
 
 from outlast.clock import in_words
 from outlast.store.repositories.tasks import Task, TaskState
-from outlast.transitions.parked import why_parked
+from outlast.transitions.tasks.parked import why_parked
 
 INLINE = 4 * 1024
 """Results up to this size stand in the wake; larger ones are read with `read_output`."""

@@ -13,9 +13,10 @@ from outlast.ids import SessionId, TurnId
 from outlast.store.repositories import spawned, tasks
 from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
 from outlast.store.unit import Unit
-from outlast.transitions import constraints, places
-from outlast.transitions.profile import MAX_NAME, MAX_TITLE, check_name
-from outlast.transitions.task_moves import again, tell
+from outlast.transitions.sessions import constraints
+from outlast.transitions.sessions.profile import MAX_NAME, MAX_TITLE, check_name
+from outlast.transitions.tasks import places
+from outlast.transitions.tasks.task_moves import again, tell
 
 _NAMED = 20
 """So many tools are named to whoever asks for one that is not there."""

@@ -15,7 +15,7 @@ from outlast.errors import NotStarted, StoreUnavailable
 from outlast.store.database import Database, retry_while_unavailable
 from outlast.store.repositories import connections as rows
 from outlast.store.repositories.connections import ConnectionRow
-from outlast.transitions import connections
+from outlast.transitions.tasks import connections
 from outlast.values.sealing import Sealing
 
 log = structlog.get_logger("outlast.calls")

@@ -25,7 +25,8 @@ from outlast.store.repositories import inputs, turns
 from outlast.store.repositories.inputs import Input, InputKind, InputState, Mode
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import OwnerLock, Unit
-from outlast.transitions import daily_limit, preview, turn_start
+from outlast.transitions.sessions import preview
+from outlast.transitions.turns import daily_limit, turn_start
 from outlast.values.check import check_characters
 
 _SENT = "sent"

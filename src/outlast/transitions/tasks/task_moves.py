@@ -21,9 +21,10 @@ from outlast.store.repositories.spending import Spent, stored
 from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
-from outlast.transitions import inbox, open_request, places, turn_start, wake
 from outlast.transitions.kinds import registry
 from outlast.transitions.task_errors import NOT_ANSWERED, VERDICTS
+from outlast.transitions.tasks import open_request, places, wake
+from outlast.transitions.turns import inbox, turn_start
 
 
 def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId | None) -> Task:

@@ -1,0 +1,1 @@
+"""Routes about background work: tasks, what they ask, what they wait for."""

@@ -1,0 +1,1 @@
+"""Where the code of a call runs: its threads, its asyncio tasks, its toolsets kept open."""

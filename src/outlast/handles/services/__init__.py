@@ -1,0 +1,1 @@
+"""What all handles share: the database, what is known of agents and tools, how things are shown."""

@@ -1,0 +1,1 @@
+"""State changes of what a session is: made, named, bound, permitted."""
