@@ -105,6 +105,12 @@ class Unreachable(OutlastError):
     code = "unreachable"
 
 
+class NotReached(OutlastError):
+    """A request to an address that somebody has named got no answer, or was not sent at all."""
+
+    code = "not_reached"
+
+
 class ServerFault(OutlastError):
     """The server answered with an error that has no class here; `details` has its `code` and `status`."""
 

@@ -209,6 +209,11 @@ class Settings(BaseSettings):
         min_length=16,
         description="With this key, as a bearer token, a server of yours completes external operations of all owners.",
     )
+    allowed_networks: tuple[str, ...] = Field(
+        default=(),
+        description="Networks that webhooks and web fetch may reach although they are not public, such as 10.1.0.0/16. "
+        "A JSON list.",
+    )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Origins whose pages may call the server; none unless set. A JSON list."
     )
