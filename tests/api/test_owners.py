@@ -150,6 +150,7 @@ USES: dict[str, Use] = {
     "rekey_connections": Use(is_admin=True),
     "list_agents": Use(),
     "list_tools": Use(),
+    "get_me": Use(),
     "get_usage": Use(),
     "metrics": Use(is_admin=True),
     "get_pause": Use(is_admin=True),

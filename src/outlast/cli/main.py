@@ -17,7 +17,7 @@ from outlast.cli.server.serve import serve
 from outlast.cli.server.worker import worker
 from outlast.cli.terminal.stream import guard
 from outlast.cli.verbs import connections, database, keys, sessions
-from outlast.cli.verbs.about import open_, pause, resume, usage
+from outlast.cli.verbs.about import me, open_, pause, resume, usage
 from outlast.cli.verbs.doctor import doctor
 from outlast.cli.verbs.requests import approvals, approve, refuse, reply
 from outlast.cli.verbs.spawn import spawn
@@ -69,6 +69,7 @@ for verb in (
     approve,
     refuse,
     reply,
+    me,
     usage,
     doctor,
     pause,

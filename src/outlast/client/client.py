@@ -10,7 +10,7 @@ from outlast.client.keys import Keys
 from outlast.client.sessions import Sessions
 from outlast.client.streams import FeedStream
 from outlast.client.tasks import Tasks
-from outlast.wire.about import AgentAnswer, PauseAnswer, ToolAnswer, UsageReportAnswer
+from outlast.wire.about import AgentAnswer, MeAnswer, PauseAnswer, ToolAnswer, UsageReportAnswer
 from outlast.wire.connection import RekeyedAnswer
 from outlast.wire.forms import ListOf
 
@@ -38,6 +38,10 @@ class Client:
         From the beginning, from a cursor, or with `after="now"` what comes next. Use it in `async with`.
         """
         return FeedStream(self._connection, after=after, sessions=sessions, types=types)
+
+    async def me(self) -> MeAnswer:
+        """Who the caller is to the server, what it may do, and the server's version, features and limits."""
+        return MeAnswer.model_validate(await self._connection.get("/v1/me"))
 
     async def usage(self, owner_id: str | None = None) -> UsageReportAnswer:
         """What was used today and this week, and how much of the limit that is; of another owner, for admins."""

@@ -1,4 +1,4 @@
-"""Verbs about the server itself: usage, open, pause, resume."""
+"""Verbs about the server itself: me, usage, open, pause, resume."""
 
 from typing import Annotated
 
@@ -9,6 +9,21 @@ from outlast.cli.target import AsJson, Token, Url
 from outlast.cli.terminal.tables import print_facts, print_json
 from outlast.client import Client
 from outlast.wire.about import PeriodAnswer
+
+
+def me(url: Url = None, token: Token = None, as_json: AsJson = False) -> None:
+    """Show who you are to the server, what you may do there, and what it is."""
+
+    async def work(client: Client) -> None:
+        found = await client.me()
+        if as_json:
+            print_json(found)
+            return
+        until = None if found.expires_at is None else f"{found.expires_at:%Y-%m-%d %H:%M} UTC"
+        facts = [("owner", found.owner_id), ("key", found.name), ("role", found.role), ("scope", found.scope)]
+        print_facts([*facts, ("until", until), ("server", f"outlast {found.version}, {found.engine}")])
+
+    ask(url, token, work)
 
 
 def usage(
