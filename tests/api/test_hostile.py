@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from outlast import ids
 from outlast.errors import NotFound
 from outlast.handles import sending
-from outlast.handles.export import FORMAT
+from outlast.handles.one_session.export import FORMAT
 from outlast.handles.services.attachments import Attachment
 from outlast.store.files.file_store import FileStore
 from outlast.store.tables import messages

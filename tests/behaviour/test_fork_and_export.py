@@ -12,7 +12,8 @@ from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, Tex
 import outlast as public
 from outlast.agents.messages import history
 from outlast.errors import IdempotencyMismatch, InvalidInput, NotFound
-from outlast.handles import export, sessions
+from outlast.handles import sessions
+from outlast.handles.one_session import export
 from outlast.testing import call, last_user_text
 from tests.support.logs.histories import check_history, outline, return_of
 from tests.support.models.providers import check_providers

@@ -13,7 +13,7 @@ from pydantic_ai.models.test import TestModel
 from outlast import Outlast
 from outlast.api import create_app
 from outlast.events.types import EventType
-from outlast.handles.session import SessionState
+from outlast.handles.one_session.seen import SessionState
 from outlast.store.repositories.inputs import InputKind, InputState
 from outlast.store.repositories.tasks import TaskState, WakePolicy
 from outlast.store.repositories.turns import Origin, TurnState

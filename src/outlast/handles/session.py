@@ -1,7 +1,6 @@
 """A session as a program holds it: a handle on what is stored, valid across restarts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeVar, Unpack
 
@@ -15,11 +14,13 @@ from outlast.clock import monotonic
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.outcome import Outcome
 from outlast.events.stream import EventStream
-from outlast.handles import constrained, export, reading
-from outlast.handles.regenerate import regenerate
+from outlast.handles import reading
+from outlast.handles.one_session import constrained, export
+from outlast.handles.one_session.regenerate import regenerate
+from outlast.handles.one_session.seen import SeenSession
+from outlast.handles.one_session.spawn import spawn
 from outlast.handles.sending import send
 from outlast.handles.services.services import Services
-from outlast.handles.spawn import spawn
 from outlast.handles.turn import Sent, Turn, is_settled, last_outcome, seconds_left, settled
 from outlast.ids import InputId, TurnId
 from outlast.paging import Page
@@ -32,121 +33,23 @@ from outlast.transitions import cancel, sub_sessions, turn, verdicts
 from outlast.transitions.sessions import constraints, profile
 from outlast.transitions.sessions.profile import Profile
 from outlast.transitions.turns import inbox
-from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
+from outlast.wire.constraints import Permissions
 from outlast.wire.message import SendOptions
-from outlast.wire.session import InterruptedCall
 from outlast.wire.task import Task
 from outlast.wire.turn import Until, Verdict
 
 T = TypeVar("T")
-SessionState = Literal["idle", "queued", "running", "held"]
 
 
-class Session:
+class Session(SeenSession):
     """A conversation that outlives processes. Its attributes are as of the last look: `refresh` looks again."""
 
     def __init__(self, services: Services, row: SessionRow) -> None:
-        self.id = row.id
-        self.owner_id = row.owner_id
-        self.external_id = row.external_id
-        self.created_at = row.created_at
-        self._services = services
+        super().__init__(services, row)
         self._database = services.database
-        self._seen = row
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {self.state}>"
-
-    @property
-    def agent(self) -> str:
-        """The agent whose turns it has."""
-        return self._seen.agent
-
-    @property
-    def title(self) -> str | None:
-        return self._services.shown.value(self._seen.title)
-
-    @property
-    def parent_id(self) -> str | None:
-        """The session that it works for, if it is a sub-session."""
-        return self._seen.parent_id
-
-    @property
-    def preview(self) -> str | None:
-        """The first words of its first message: they tell sessions apart that have no title."""
-        return self._services.shown.value(self._seen.preview)
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        return self._services.shown.value(self._seen.metadata)
-
-    @property
-    def model(self) -> str | None:
-        """The model its turns use unless a message names another; None: the agent's own."""
-        return self._seen.model
-
-    @property
-    def is_archived(self) -> bool:
-        return self._seen.is_archived
-
-    @property
-    def updated_at(self) -> datetime:
-        return self._seen.updated_at
-
-    @property
-    def turn_id(self) -> TurnId | None:
-        """The turn that is not over."""
-        return self._seen.turn_id
-
-    @property
-    def state(self) -> SessionState:
-        """`queued` or `running` like its turn; `held` when nothing starts until a person sends or resumes."""
-        if self._seen.turn_id is not None:
-            return "running" if self._seen.turn_state == "running" else "queued"
-        return "held" if self._seen.is_held else "idle"
-
-    @property
-    def is_held(self) -> bool:
-        """Whether nothing starts a turn until a person sends or resumes; a turn that is asked to stop may still run."""
-        return self._seen.is_held
-
-    @property
-    def no_worker_for(self) -> str | None:
-        """The agent, when its turn waits because no living worker has it: it goes on when one is started."""
-        return None if self._seen.has_worker else self.agent
-
-    @property
-    def interrupted_calls(self) -> Sequence[InterruptedCall]:
-        """The calls whose effect nobody knows and nobody has settled. See `settle_call`."""
-        return [InterruptedCall.model_validate(each) for each in self._seen.interrupted_calls]
-
-    @property
-    def is_unread(self) -> bool:
-        """Whether a turn has ended since the last event that `update(read_to=...)` named."""
-        return self._seen.answered_event > self._seen.read_event
-
-    @property
-    def permissions(self) -> PermissionsAnswer:
-        """Which tools its model may call: `allow` and `deny`, and the rules that people added for `always`."""
-        return constrained.permissions_of(self._seen, self._services.shown.value)
-
-    @property
-    def is_dry_run(self) -> bool:
-        return self._seen.is_dry_run
-
-    @property
-    def binding(self) -> Binding | None:
-        """The resource that it is about."""
-        return constrained.binding_of(self._seen, self._services.shown.value)
-
-    @property
-    def last_event(self) -> int:
-        return self._seen.last_event
-
-    @property
-    def budget(self) -> timedelta | Unset | None:
-        """How long its calls may take before they are parked, where it has a budget of its own."""
-        return self._seen.budget
 
     async def refresh(self) -> "Session":
         """Look again, and give this session back."""

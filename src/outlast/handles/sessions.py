@@ -13,10 +13,11 @@ from outlast.agents.messages import preview
 from outlast.agents.messages.history import closed, encode, masked
 from outlast.calls.outcomes import MAY_HAVE_RUN
 from outlast.errors import InvalidInput
-from outlast.handles import export, reading
-from outlast.handles.constrained import constrained
-from outlast.handles.constrained import of_row as constraints_of
+from outlast.handles import reading
 from outlast.handles.fork import copied_results, messages_up_to
+from outlast.handles.one_session import export
+from outlast.handles.one_session.constrained import constrained
+from outlast.handles.one_session.constrained import of_row as constraints_of
 from outlast.handles.sending import send
 from outlast.handles.services.services import Services
 from outlast.handles.services.slices import in_slices

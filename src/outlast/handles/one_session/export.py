@@ -21,7 +21,7 @@ from outlast.agents.messages import history
 from outlast.agents.messages.harmless import harmless
 from outlast.calls.outcomes import normalise
 from outlast.errors import InvalidInput
-from outlast.handles import constrained
+from outlast.handles.one_session import constrained
 from outlast.handles.services.services import Services
 from outlast.handles.services.shown import Shown
 from outlast.handles.services.slices import in_slices
