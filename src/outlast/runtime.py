@@ -1,44 +1,30 @@
 """The composition root: `Outlast(agent, ...)` wires everything, and is the only place that knows all parts."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import Any, Generic, Self
 
 from pydantic_ai import Agent, ToolDefinition
 from typing_extensions import TypeVar
 
-from outlast import extras, ids
 from outlast.agents import stored_tool
 from outlast.agents.declared import Models, declare
 from outlast.agents.host import AgentHost, DepsFactory
 from outlast.agents.output import StoredOutput
 from outlast.agents.record import AgentRecorder
-from outlast.agents.surroundings import Overrides, check_needs_no_deps, surrounding_context
-from outlast.calls.call import CallThreads
-from outlast.calls.control.parts import ControlParts
-from outlast.calls.control.toolset import INSTRUCTIONS, control_toolset
-from outlast.calls.hook import CallPolicy
-from outlast.calls.questions import QuestionSource
-from outlast.calls.view import Viewer
-from outlast.calls.within.channel import ChannelHome
-from outlast.calls.within.connection import ConnectionSource
-from outlast.calls.within.external import OperationSource
+from outlast.agents.surroundings import Overrides, check_needs_no_deps
+from outlast.assembly import policies, work
+from outlast.assembly.place import Place
+from outlast.calls.control.toolset import INSTRUCTIONS
 from outlast.clock import Clock, SystemClock
 from outlast.containment import ForeignTasks
-from outlast.duties import duty
 from outlast.duties.deletions import Deletions
-from outlast.duties.duty import Duty
-from outlast.duties.standing import standing
-from outlast.engines.embedded import EmbeddedEngine, FileLock
 from outlast.engines.kept_secrets import KeptSecrets
 from outlast.engines.outbox import EngineOutbox, Listener
-from outlast.errors import InvalidInput, NotFound, NotStarted, NoWorkers
-from outlast.events.signals import LocalSignals
+from outlast.errors import NotFound, NotStarted, NoWorkers
 from outlast.handles import usage
 from outlast.handles.completions import Completions
 from outlast.handles.connections import Connections, Rekeyed, rekey
@@ -52,28 +38,17 @@ from outlast.handles.sessions import Sessions
 from outlast.handles.tasks import Tasks
 from outlast.handles.usage import UsageReport
 from outlast.ids import OwnerId, SessionId
-from outlast.limits import Limits
 from outlast.observe import logs
-from outlast.runs.call_parts import CallParts
-from outlast.runs.parked import ParkedCalls
-from outlast.runs.policy import LoopPolicy
-from outlast.runs.worker import Places, Worker
-from outlast.runs.worker_parts import WorkerParts
+from outlast.runs.worker import Worker
 from outlast.settings import Settings, from_environment
-from outlast.store import urls
 from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore
 from outlast.store.repositories import agent_records, agents, pauses
 from outlast.store.repositories import sessions as session_rows
 from outlast.store.repositories.open_work import OpenWork, open_work
 from outlast.store.repositories.pauses import Pause
-from outlast.store.sqlite import opening
 from outlast.transitions import pause
-from outlast.values.sealing import Sealing
 from outlast.values.secrets import Secrets
-
-if TYPE_CHECKING:
-    from outlast.engines.distributed import AcceptingEngine
 
 LOCAL_OWNER = OwnerId("local")
 DepsT = TypeVar("DepsT", default=Any)
@@ -82,15 +57,6 @@ OutputT = TypeVar("OutputT", default=Any)
 
 def _as_json(_: str, stored: StoredOutput) -> Any:
     return stored.value
-
-
-def _sealing(settings: Settings) -> Sealing | None:
-    keys = [each.get_secret_value() for each in settings.encryption_keys]
-    return Sealing(keys) if keys else None
-
-
-async def _nowhere_to_look() -> None:
-    """A database elsewhere has files of its own."""
 
 
 class Outlast(Generic[DepsT, OutputT]):
@@ -120,23 +86,18 @@ class Outlast(Generic[DepsT, OutputT]):
         self.settings = settings or from_environment()
         self._agents = declare(agent, name=name, models=models, deps=deps)
         self._instructions = instructions
-        self._url = urls.parse(str(database))
-        if not self.is_embedded:
-            extras.need("postgres", "A database on PostgreSQL")
-        direct = self.settings.direct_database
-        self._direct = None if direct is None else urls.parse(direct)
         self._clock = clock or SystemClock()
+        self._place = Place(database, self.settings, self._clock)
         self._stack: AsyncExitStack | None = None
         self._services: Services | None = None
         self.secrets = Secrets()
         """Values that are masked wherever something is stored or shown: `secrets.add(value)`, as tools do with
         `outlast.secret(value)`."""
-        self._sealing = _sealing(self.settings)
+        self._sealing = policies.sealing(self.settings)
         self._hosts: Mapping[str, AgentHost] = {}
         self._listeners: list[Listener] = []
         self.public_url = self.settings.public_url
         """Where others reach this server, for the completion of operations elsewhere; None if nobody has said it."""
-        self._check_place: Callable[[], Awaitable[None]] = _nowhere_to_look
 
     @property
     def sessions(self) -> Sessions:
@@ -276,7 +237,7 @@ class Outlast(Generic[DepsT, OutputT]):
         """
         services = self._open()
         await services.database.transaction(session_rows.check_writable, name="check")
-        await self._check_place()
+        await self._place.check()
         await services.files.check_ready()
         living = await services.database.read(agents.of_the_living, is_single=True)
         if not living:
@@ -286,12 +247,12 @@ class Outlast(Generic[DepsT, OutputT]):
     @property
     def path(self) -> Path:
         """The file of an embedded database, or the name under which a server of this one leaves its files."""
-        return urls.sqlite_path(self._url)
+        return self._place.path
 
     @property
     def is_embedded(self) -> bool:
         """One process and a SQLite file; else PostgreSQL, and as many processes as there are."""
-        return self._url.get_backend_name() == "sqlite"
+        return self._place.is_embedded
 
     @property
     def is_running(self) -> bool:
@@ -304,7 +265,7 @@ class Outlast(Generic[DepsT, OutputT]):
     async def upgrade(self) -> None:
         """Bring the database to the schema of this version, as every start does, and run nothing."""
         async with AsyncExitStack() as stack:
-            await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
+            await self._place.open(stack)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -324,22 +285,36 @@ class Outlast(Generic[DepsT, OutputT]):
         for name, each in self._agents.items():
             if self.settings.run_work and each.deps is None:
                 check_needs_no_deps(name, each.agent)
-        database, signals = await (self._open_file(stack) if self.is_embedded else self._open_server(stack))
+        database, signals = await self._place.open(stack)
         files = FileStore(self.settings.files or f"{self.path}.files")
         await files.check()
         stack.enter_context(ForeignTasks())
         outbox = EngineOutbox(signals)
         outbox.listeners = self._listeners
-        database.limits = self._limits()
+        database.limits = policies.limits(self.settings)
         database.attach(outbox)
-        parts = await self._worker_parts(stack, database, files, outbox.signals)
+        self._hosts = work.hosts(self._agents, self.settings)
+        parts = work.worker_parts(
+            stack,
+            database,
+            files,
+            outbox,
+            settings=self.settings,
+            clock=self._clock,
+            hosts=self._hosts,
+            secrets=self.secrets,
+            instructions=self._instructions,
+            public_url=lambda: self.public_url,
+        )
         deletions = Deletions(database, files)
-        engine = outbox.engine = self._engine(Worker(parts), outbox, deletions)
+        engine = outbox.engine = work.engine(
+            Worker(parts), self._place, outbox, deletions, settings=self.settings, clock=self._clock
+        )
         self._services = Services(
             database,
             files,
             outbox.signals,
-            self._limits(),
+            policies.limits(self.settings),
             KnownAgents(database, self.agents),
             self.settings.max_reader_lag,
             self._output_of,
@@ -365,132 +340,6 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.push_async_callback(deletions.close)
         await deletions.start()
 
-    async def _open_file(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
-        if not self.settings.run_work:
-            raise InvalidInput("A SQLite file has one process, and that one runs the work. Use PostgreSQL for more.")
-        if not self.path.parent.is_dir():
-            # A mistyped path would be a new and empty database.
-            raise InvalidInput(f"There is no folder {self.path.parent} for the database: check the path, or make it.")
-        lock = FileLock(self.path)
-        lock.acquire()
-        stack.callback(lock.release)
-        database = await opening.open_sqlite(self.path, clock=self._clock, durability=self.settings.durability)
-        stack.push_async_callback(database.close)
-
-        async def check() -> None:
-            lock.check()
-            await database.check_in_place()
-
-        self._check_place = check
-        return database, LocalSignals()
-
-    async def _open_server(self, stack: AsyncExitStack) -> tuple[Database, LocalSignals]:
-        # What only PostgreSQL needs is imported here: a process on one file starts faster without it.
-        from outlast.engines.notify import PostgresSignals
-        from outlast.store.postgres.opening import open_postgres
-
-        settings = self.settings
-        database = await open_postgres(
-            self._url,
-            direct=self._direct,
-            connections=settings.database_connections,
-            wait=settings.connection_wait.total_seconds(),
-        )
-        stack.push_async_callback(database.close)
-        signals = PostgresSignals(self._direct or self._url)
-        await signals.start()
-        stack.push_async_callback(signals.close)
-        return database, signals
-
-    def _engine(self, worker: Worker, outbox: EngineOutbox, deletions: Deletions) -> "EmbeddedEngine | AcceptingEngine":
-        places = Places(self.settings.max_turns_per_worker, self.settings.max_tasks_per_worker)
-        drain = self.settings.drain.total_seconds()
-        parts = worker.parts
-        duties = standing(parts.database, parts.signals, deletions, me=lambda: worker.parts.worker_id, runs=worker.runs)
-        if self.is_embedded:
-            return EmbeddedEngine(worker, clock=self._clock, places=places, drain_seconds=drain, duties=duties)
-        from outlast.duties.lost_jobs import enqueue_again
-        from outlast.engines.distributed import AcceptingEngine, DistributedEngine
-
-        if not self.settings.run_work:
-            return AcceptingEngine()
-        duties.append(Duty("enqueue lost jobs again", partial(enqueue_again, parts.database), duty.EVERY))
-        return DistributedEngine(
-            worker,
-            self._direct or self._url,
-            outbox=outbox,
-            duties=duties,
-            places=places,
-            drain_seconds=drain,
-        )
-
-    async def _worker_parts(
-        self, stack: AsyncExitStack, database: Database, files: FileStore, signals: LocalSignals
-    ) -> WorkerParts:
-        settings = self.settings
-        threads = CallThreads(settings.thread_limit, thread_name_prefix="outlast-tool")
-        stack.callback(threads.shutdown, wait=False, cancel_futures=True)
-        self._hosts = {
-            name: AgentHost(
-                each.agent,
-                each.deps,
-                each.models,
-                call_deadline=settings.call_deadline,
-                is_one_of_several=len(self._agents) > 1,
-            )
-            for name, each in self._agents.items()
-        }
-        for host in self._hosts.values():
-            stack.push_async_callback(host.close)
-        secrets, worker_id, viewer = self.secrets, ids.worker_id(), Viewer(files)
-        parked = ParkedCalls(database, signals, viewer, self._clock, abandon_after=settings.abandon_after)
-        return WorkerParts(
-            database=database,
-            files=files,
-            signals=signals,
-            hosts=self._hosts,
-            policy=self._policy(),
-            secrets=secrets,
-            threads=threads,
-            calls=CallParts(
-                ChannelHome(database, files, secrets),
-                viewer,
-                parked,
-                worker_id,
-                max_open_tasks=settings.max_open_tasks_per_session,
-                deadline=settings.call_deadline,
-                connections=ConnectionSource(
-                    database, self._sealing, self._clock, asyncio.get_running_loop(), settings.connection_urls
-                ),
-                external=OperationSource(
-                    database,
-                    lambda: self.public_url,
-                    settings.call_deadline,
-                    settings.max_open_tasks_per_session,
-                    asyncio.get_running_loop(),
-                ),
-                questions=QuestionSource(database, signals, asyncio.get_running_loop()),
-            ),
-            control=control_toolset(ControlParts(database, files, signals, self._clock, settings.call_deadline)),
-            instructions=self._instructions,
-            worker_id=worker_id,
-            context=surrounding_context(),
-        )
-
-    def _policy(self) -> LoopPolicy:
-        settings = self.settings
-        return LoopPolicy(
-            coalesce=settings.coalesce,
-            idle_timeout=settings.model_idle_timeout,
-            model_retries=settings.model_retries,
-            model_backoff=settings.model_backoff,
-            max_requests=settings.max_requests_per_turn,
-            calls=CallPolicy(settings.budget, settings.call_deadline, settings.stop_grace),
-            steer_parks_after=settings.steer_parks_after,
-            context_window=settings.context_window,
-            compact_above=settings.compact_above,
-        )
-
     def _output_of(self, agent: str, stored: StoredOutput) -> Any:
         """As the agent declares it; of one that is not here, as JSON."""
         host = self._hosts.get(agent)
@@ -504,27 +353,6 @@ class Outlast(Generic[DepsT, OutputT]):
                 each.check()
 
         return check
-
-    def _limits(self) -> Limits:
-        settings = self.settings
-        return Limits(
-            max_inbox=settings.max_inbox,
-            max_busy_per_minute=settings.max_busy_messages_per_minute,
-            max_text=settings.max_text,
-            max_running_per_owner=settings.max_turns_per_owner,
-            max_queued_per_owner=settings.max_queued_turns_per_owner,
-            max_woken=settings.max_woken_turns,
-            company=settings.wake_company,
-            max_open_tasks=settings.max_open_tasks_per_session,
-            max_children=settings.max_sub_sessions,
-            max_depth=settings.max_depth,
-            max_claims=settings.max_claims,
-            call_deadline=settings.call_deadline,
-            max_spawned_per_session=settings.max_spawned_per_session,
-            max_spawned_per_owner=settings.max_spawned_per_owner,
-            daily_cost=settings.daily_cost_limit,
-            request_deadline=settings.request_deadline,
-        )
 
     def _open(self) -> Services:
         if self._services is None:
