@@ -28,7 +28,10 @@ async def test_a_session_is_known_by_the_first_words_of_its_first_message(runtim
         assert (len(seen), seen[-1]) == (80, "…")
         assert (await session.refresh()).preview == seen
         assert (await server.outlast.owned_by("ada").get(session.id)).preview == seen
-        assert session.title is None
+        assert (session.title, session.title_from) == (
+            "Measure the river and the lake and the lake and the lake…",
+            "message",
+        )
 
 
 async def test_what_was_taken_back_is_not_shown(runtime: Runtime) -> None:

@@ -217,9 +217,10 @@ async def test_at_the_limit_of_open_tasks_a_call_is_refused_with_the_list(runtim
 
 
 async def test_a_session_in_which_somebody_is_needed_is_unread(runtime: Runtime) -> None:
-    """B7: also while the turn that asked still runs."""
+    """B7, K2: also while the turn that asked still runs; the session says how many wait."""
     async with runtime(agent=_agent()) as outlast:
         session, task = await _asked(outlast)
         session = await session.refresh()
         assert session.is_unread
+        assert (session.counts.open_tasks, session.counts.awaiting_input) == (1, 1)
         assert (await task_that(session, lambda each: each.id == task.id)).request is not None

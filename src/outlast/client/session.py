@@ -19,7 +19,7 @@ from outlast.tool_hints import UNSET, Unset
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.forms import ListOf
 from outlast.wire.message import InputAnswer, SendOptions, StoredMessage
-from outlast.wire.session import InterruptedCall, SessionAnswer, budget_of
+from outlast.wire.session import CountsAnswer, InterruptedCall, LastTurnAnswer, SessionAnswer, TitleFrom, budget_of
 from outlast.wire.task import Task
 from outlast.wire.turn import TurnAnswer, Until, Verdict
 
@@ -45,7 +45,13 @@ class Session:
 
     @property
     def title(self) -> str | None:
+        """As a person called it, else the first words of its first message: `title_from` says which."""
         return self.seen.title
+
+    @property
+    def title_from(self) -> TitleFrom | None:
+        """`person`, or `message`; None while there is no title."""
+        return self.seen.title_from
 
     @property
     def parent_id(self) -> str | None:
@@ -101,6 +107,21 @@ class Session:
     @property
     def is_unread(self) -> bool:
         return self.seen.is_unread
+
+    @property
+    def read_to(self) -> int:
+        """The last event that somebody has seen, as `update(read_to=...)` said."""
+        return self.seen.read_to
+
+    @property
+    def last_turn(self) -> LastTurnAnswer | None:
+        """How the last turn ended; None if none has."""
+        return self.seen.last_turn
+
+    @property
+    def counts(self) -> CountsAnswer:
+        """How many tasks are open, how many of them wait for somebody, and how many messages wait."""
+        return self.seen.counts
 
     @property
     def last_event(self) -> int:

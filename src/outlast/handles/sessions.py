@@ -192,7 +192,7 @@ class Sessions:
         new = NewSession(
             source.agent,
             source.model,
-            title or source.title,
+            title or (source.title if source.title_from == "person" else None),
             source.metadata,
             source.budget,
             origin=origin,

@@ -124,7 +124,7 @@ turns = sa.Table(
     _instant("created_at"),
     _instant("started_at", nullable=True),
     _instant("ended_at", nullable=True),
-    sa.Index("ix_turns_session_id", "session_id"),
+    sa.Index("ix_turns_session_id_first_event", "session_id", "first_event"),
     sa.Index(
         "ix_turns_open",
         "owner_id",

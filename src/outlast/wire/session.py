@@ -85,6 +85,27 @@ class InterruptedCall(Answer):
     at: datetime
 
 
+class LastTurnAnswer(Answer):
+    """How a turn ended."""
+
+    id: str
+    state: Literal["completed", "failed", "stopped"]
+    ended_at: datetime
+    error: dict[str, JsonValue] | None = Field(description="Of one that failed: its `kind` and a `message` for people.")
+    reason: str | None = Field(description="Of one that was stopped: why.")
+
+
+class CountsAnswer(Answer):
+    """How much is open in a session."""
+
+    open_tasks: int = 0
+    awaiting_input: int = Field(default=0, description="Of the open tasks: those that wait for somebody.")
+    waiting_messages: int = 0
+
+
+TitleFrom = Literal["person", "message"]
+
+
 class SessionAnswer(Answer):
     """A conversation that outlives processes."""
 
@@ -94,6 +115,7 @@ class SessionAnswer(Answer):
                 {
                     "id": SESSION_ID,
                     "title": "Trip to Oslo",
+                    "title_from": "person",
                     "preview": "Which train takes me to Oslo on Friday?",
                     "agent": "travel",
                     "model": None,
@@ -104,6 +126,9 @@ class SessionAnswer(Answer):
                     "is_held": False,
                     "is_archived": False,
                     "is_unread": False,
+                    "read_to": 1,
+                    "last_turn": None,
+                    "counts": {"open_tasks": 0, "awaiting_input": 0, "waiting_messages": 0},
                     "external_id": None,
                     "metadata": {"team": "travel"},
                     "budget_seconds": "default",
@@ -120,10 +145,11 @@ class SessionAnswer(Answer):
     )
 
     id: str
-    title: str | None
-    preview: str | None = Field(
-        description="The first words of its first message, for lists: they tell sessions apart that have no title."
+    title: str | None = Field(description="As a person called it, else the first words of its first message.")
+    title_from: TitleFrom | None = Field(
+        default=None, description="`person`: somebody set the title; `message`: it is how the first message begins."
     )
+    preview: str | None = Field(description="The first words of its first message, for lists, whatever it is called.")
     agent: str
     model: str | None
     state: Literal["idle", "queued", "running", "held"]
@@ -138,6 +164,9 @@ class SessionAnswer(Answer):
     is_held: bool = Field(default=False, description="Nothing starts a turn until somebody sends or resumes.")
     is_archived: bool
     is_unread: bool
+    read_to: int = Field(default=0, description="The last event that somebody has seen.")
+    last_turn: LastTurnAnswer | None = Field(default=None, description="The last of its turns that is over.")
+    counts: CountsAnswer = Field(default_factory=CountsAnswer)
     external_id: str | None
     metadata: dict[str, JsonValue]
     budget_seconds: Budget = Field(

@@ -59,8 +59,8 @@ def _state(session: Session) -> str:
 
 def _title(session: Session) -> str:
     """What somebody called it; else, in quotation marks, how it begins."""
-    said = session.title or (f'"{session.preview}"' if session.preview else "")
-    return words.shortened(said, 82)
+    said = session.title if session.title_from == "person" else f'"{session.preview}"' if session.preview else ""
+    return words.shortened(said or "", 82)
 
 
 def _marks(session: Session) -> str:
@@ -79,8 +79,9 @@ def show(session: SessionArgument, url: Url = None, token: Token = None, as_json
             print_json({**found.seen.model_dump(mode="json"), "inbox": inbox, "tasks": tasks, "result": last})
             return
         seen = found.seen
-        facts: list[tuple[str, Any]] = [(name, getattr(seen, name)) for name in ("id", "title", "agent", "model")]
-        facts += [("begins with", seen.preview if seen.title is None else None)]
+        facts: list[tuple[str, Any]] = [(name, getattr(seen, name)) for name in ("id", "agent", "model")]
+        is_named = seen.title_from == "person"
+        facts.insert(1, ("title", seen.title) if is_named else ("begins with", seen.preview))
         why = await reason(client, found)
         facts += [
             ("state", seen.state if why is None else f"{seen.state}: {why}"),

@@ -1,6 +1,7 @@
 """What a session was when it was looked at last: its attributes, read without a query."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -9,8 +10,9 @@ from outlast.handles.services.services import Services
 from outlast.ids import TurnId
 from outlast.store.repositories.sessions import SessionRow
 from outlast.tool_hints import Unset
+from outlast.transitions.sessions import preview
 from outlast.wire.constraints import Binding, PermissionsAnswer
-from outlast.wire.session import InterruptedCall
+from outlast.wire.session import CountsAnswer, InterruptedCall, LastTurnAnswer, TitleFrom
 
 SessionState = Literal["idle", "queued", "running", "held"]
 
@@ -33,7 +35,15 @@ class SeenSession:
 
     @property
     def title(self) -> str | None:
-        return self._services.shown.value(self._seen.title)
+        """As a person called it, else the first words of its first message: `title_from` says which."""
+        return self._services.shown.value(self._seen.title or preview.title_of(self._seen.preview))
+
+    @property
+    def title_from(self) -> TitleFrom | None:
+        """`person`, or `message`; None while there is no title."""
+        if self._seen.title is not None:
+            return "person"
+        return None if self._seen.preview is None else "message"
 
     @property
     def parent_id(self) -> str | None:
@@ -93,6 +103,24 @@ class SeenSession:
     def is_unread(self) -> bool:
         """Whether a turn has ended since the last event that `update(read_to=...)` named."""
         return self._seen.answered_event > self._seen.read_event
+
+    @property
+    def read_to(self) -> int:
+        """The last event that somebody has seen, as `update(read_to=...)` said."""
+        return self._seen.read_event
+
+    @property
+    def last_turn(self) -> LastTurnAnswer | None:
+        """How the last turn ended; None if none has."""
+        found = self._seen.last_turn
+        if found is None:
+            return None
+        return LastTurnAnswer.of(replace(found, error=self._services.shown.error(found.error)))
+
+    @property
+    def counts(self) -> CountsAnswer:
+        """How many tasks are open, how many of them wait for somebody, and how many messages wait."""
+        return CountsAnswer.of(self._seen.counts)
 
     @property
     def permissions(self) -> PermissionsAnswer:

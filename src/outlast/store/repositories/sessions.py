@@ -13,7 +13,8 @@ from outlast import paging
 from outlast.clock import from_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.paging import Page
-from outlast.store.repositories import agents, constraints, interrupted
+from outlast.store.repositories import agents, constraints, counted, interrupted
+from outlast.store.repositories.counted import NOTHING_OPEN, Counts, LastTurn
 from outlast.store.sql.statement import Row, Statement
 from outlast.store.tables import inputs, sessions, turns
 from outlast.store.unit import Unit
@@ -51,6 +52,9 @@ class SessionRow:
     binding: Mapping[str, Any] | None = None
     parent_id: SessionId | None = None
     """The session that it works for."""
+    last_turn: LastTurn | None = None
+    """Of those that are over."""
+    counts: Counts = NOTHING_OPEN
     has_worker: bool = True
     """False: its turn waits, and no living worker has its agent."""
 
@@ -81,6 +85,8 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
         is_dry_run=row["is_dry_run"],
         binding=constraints.read_object(row["binding"]),
         parent_id=row["parent_id"],
+        last_turn=counted.last_turn(row),
+        counts=counted.counts(row),
         has_worker=agents_there is None or row["turn_state"] != _QUEUED or row["agent"] in agents_there,
     )
 
@@ -168,8 +174,8 @@ def _insert(given: sqlite.Insert | postgresql.Insert) -> Statement:
 _INSERT = {"sqlite": _insert(sqlite.insert(sessions)), "postgresql": _insert(postgresql.insert(sessions))}
 
 
-_FOUND = sa.select(sessions, turns.c.state.label("turn_state")).select_from(
-    sessions.outerjoin(turns, turns.c.id == sessions.c.turn_id)
+_FOUND = sa.select(sessions, turns.c.state.label("turn_state"), *counted.COLUMNS).select_from(
+    counted.joined(sessions.outerjoin(turns, turns.c.id == sessions.c.turn_id))
 )
 _GET = Statement(
     _FOUND.where(

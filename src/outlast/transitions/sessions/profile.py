@@ -90,12 +90,13 @@ def change(unit: Unit, session_id: SessionId, profile: Profile, *, models: Colle
         if isinstance(profile.model, Unset) and session.model is not None and session.model not in models:
             profile = replace(profile, model=None)
     columns, told = _changes(session, profile)
-    if not told:
+    if not columns:
         return
     if told.keys() <= {"is_archived", "read_to", "is_unread"}:
         columns["updated_at"] = session.updated_at
     session.set(**columns)
-    unit.append(session_id, [Draft(EventType.SESSION_CHANGED, told)])
+    if told:
+        unit.append(session_id, [Draft(EventType.SESSION_CHANGED, told)])
 
 
 def _check_idle(session: LockedSession) -> None:
@@ -118,6 +119,8 @@ def _changes(session: LockedSession, profile: Profile) -> tuple[dict[str, Any], 
     if not isinstance(profile.read_to, Unset):
         read_to = min(profile.read_to, session.last_event)
         if read_to > session.read_event:
-            columns["read_event"] = told["read_to"] = read_to
-            told["is_unread"] = session.answered_event > read_to
+            columns["read_event"] = read_to
+            if session.read_event < session.answered_event <= read_to:
+                # Whoever reads on marks that again and again: the log only tells that it is no longer unread.
+                told.update(read_to=read_to, is_unread=False)
     return columns, told
