@@ -157,7 +157,7 @@ async def reading(server: Served, headers: dict[str, str]) -> AsyncGenerator[Non
     reader = server.with_headers(headers)
     path = f"/v1/sessions/{(await reader.post('/v1/sessions', json={})).json()['id']}/events"
     begun = [asyncio.Event(), asyncio.Event()]
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         for each, started in zip((path, "/v1/events"), begun, strict=True):
             group.create_task(read_to_its_end(reader, each, started))
         for started in begun:
@@ -243,7 +243,7 @@ async def test_a_wait_ends_with_the_key_that_asked(runtime: Runtime, monkeypatch
         return "12 metres"
 
     monkeypatch.setattr("outlast.api.wiring._left", left)
-    async with asyncio.timeout(20), serving(runtime(scripted(call("survey"), "done"), tools=[survey])) as server:
+    async with asyncio.timeout(60), serving(runtime(scripted(call("survey"), "done"), tools=[survey])) as server:
         key, text = await server.outlast.keys.make("ada", "laptop")
         client = server.with_headers(bearing(text))
         session = (await client.post("/v1/sessions", json={})).json()["id"]

@@ -314,6 +314,6 @@ async def test_a_wait_ends_with_its_client(runtime: Runtime) -> None:
         with pytest.raises(httpx2.ReadTimeout):
             await ada.get(f"/v1/sessions/{session}/result", params={"wait": 300}, timeout=0.5)
         left = asyncio.all_tasks() - before - {asyncio.current_task()}
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await asyncio.gather(*left, return_exceptions=True)
         here.open()

@@ -26,7 +26,7 @@ from tests.support.turns.background import wakes_seen
 from tests.support.turns.calls import silent_call
 from tests.support.turns.runtime import Runtime, events_of, scripted
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def new(tool: str, *, wake: WakePolicy = WakePolicy.SILENT, may_run_again: bool = False, **args: Any) -> NewTask:

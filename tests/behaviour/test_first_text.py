@@ -15,7 +15,7 @@ NEVER = timedelta(minutes=10)
 async def texts_told(session: Session, said: asyncio.Event, *, after: str) -> list[str]:
     """Each delta as a reader gets it. The model goes on when the reader has one that ends so."""
     told: list[str] = []
-    async with asyncio.timeout(20), session.events() as stream:
+    async with asyncio.timeout(60), session.events() as stream:
         async for event in stream:
             if event.type == "part.delta":
                 told.append(event.data["text"])

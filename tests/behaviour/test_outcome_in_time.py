@@ -49,7 +49,7 @@ async def test_a_message_that_still_waits_is_told_as_queued(tmp_path: Path) -> N
         first = await session.send("How is Oslo?")
         await first.turn()
         second = await session.send("And Rome?", when_busy="queue")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             outcome = await second.outcome(wait=0.01)
         assert (outcome.turn_id, outcome.state) == (None, "queued")
         go_on.set()

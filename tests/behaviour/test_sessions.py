@@ -275,8 +275,8 @@ async def test_an_ask_takes_its_time_once(runtime: Runtime) -> None:
     here = Checkpoint()
     async with runtime(scripted([text("One. "), gate(here), text("Two.")])) as outlast:
         session = await outlast.sessions.create()
-        async with asyncio.timeout(1.15):
-            outcome = await session.ask("Go.", wait=0.6)
+        async with asyncio.timeout(2.9):
+            outcome = await session.ask("Go.", wait=1.5)
         assert not outcome.is_over
         here.open()
         await session.settled()

@@ -367,7 +367,7 @@ async def test_tools_of_other_toolsets_are_recorded_when_they_are_listed(runtime
     others = PrefixedToolset(FunctionToolset([sound]), "boat")
     async with runtime(agent={"survey": saying("Hm.", toolsets=[others]), "desk": desk()}) as outlast:
         await (await outlast.sessions.create(agent="survey")).ask("Go.")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not await outlast.database.read(lambda connection: agent_records.tools_of(connection, "survey")):  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.01)
     async with runtime(agent={"desk": desk()}) as outlast:

@@ -15,7 +15,7 @@ from outlast.testing import ScriptedModel, call
 from tests.support.turns.background import stored_task, wakes_seen
 from tests.support.turns.runtime import Runtime, events_of, scripted
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 async def double(number: int) -> int:

@@ -209,7 +209,7 @@ async def test_a_call_that_ran_into_its_deadline_is_watched_when_its_turn_was_st
             await here.reached()
             await stop(session)
             release.set()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while "c1" not in [each.get("call_id") for each in logs]:  # noqa: ASYNC110 - a log tells nobody
                     await asyncio.sleep(0.001)
             here.open()

@@ -108,7 +108,7 @@ async def test_it_is_over_when_its_background_work_is(runtime: Runtime) -> None:
     async with runtime(model, tools=[dig], budget=0.01) as outlast:
         session = await outlast.sessions.create()
         sent = await session.send("parent: go")
-        child_session = await asyncio.wait_for(_first_child(outlast, session), 20)
+        child_session = await asyncio.wait_for(_first_child(outlast, session), 60)
         await _ended(child_session)
         here.open()
         outcome = await sent.outcome()
@@ -222,7 +222,7 @@ async def test_cancel_reaches_the_bottom_of_a_tree_in_one_commit(runtime: Runtim
         assert len(below) == 2
         canceled = await outlast.tasks.cancel(task.id)
         assert canceled.state is TaskState.CANCELED
-        await asyncio.wait_for(ended.wait(), 20)
+        await asyncio.wait_for(ended.wait(), 60)
         for each in below:
             child = await outlast.sessions.get(each)
             for found in await child.tasks():
@@ -324,7 +324,7 @@ async def test_parents_that_wait_do_not_starve_their_children(runtime: Runtime) 
 
     async with runtime(ScriptedModel(script), max_turns_per_owner=1) as outlast:
         session = await outlast.sessions.create()
-        outcome = await asyncio.wait_for(session.ask("parent"), 30)
+        outcome = await asyncio.wait_for(session.ask("parent"), 60)
         assert "'result': 'done'" in (outcome.text or "")
 
 

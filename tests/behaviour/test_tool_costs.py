@@ -13,7 +13,7 @@ from outlast.testing import call
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.runtime import Runtime, scripted
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 async def spent(outlast: Outlast[Any, Any]) -> int:

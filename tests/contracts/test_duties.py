@@ -34,7 +34,7 @@ OFTEN = timedelta(milliseconds=5)
 
 
 async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await holds():  # noqa: ASYNC110 - in the database
             await asyncio.sleep(0.01)
 
@@ -135,7 +135,7 @@ async def test_a_duty_that_fails_is_done_again_and_harms_no_other() -> None:
 
     runner = DutyRunner([Duty("fails", fails, OFTEN), Duty("works", works, OFTEN)])
     runner.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await done.wait()
         await others.wait()
     await runner.close()
@@ -158,7 +158,7 @@ async def test_what_is_shared_is_left_to_the_one_that_leads() -> None:
 
     runner = DutyRunner([Duty("own", alone, OFTEN, is_shared=False), Duty("shared", for_all, OFTEN)], leads=is_leader)
     runner.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await own.wait()
         assert not shared.is_set()
         leads.set()

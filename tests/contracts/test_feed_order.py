@@ -32,7 +32,7 @@ async def write(connection: AsyncConnection, session_id: SessionId, text: str) -
 
 
 async def waits_for_a_lock(engine: AsyncEngine) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             async with engine.connect() as connection:
                 if (await connection.execute(_WAITING)).scalar_one() == 1:
@@ -87,7 +87,7 @@ async def test_owners_do_not_wait_for_each_other(postgres_url: str) -> None:
         engine = create_async_engine(postgres_url)
         async with engine.connect() as connection:
             await write(connection, slow, "slow")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await append(database, other, note("quick"))
             assert [text for _, text in await told(database)] == ["quick"]
             await connection.commit()
@@ -128,7 +128,7 @@ async def test_who_waits_for_a_row_of_the_owner_does_not_hold_the_owners_feed(po
         async with engine.connect() as holding:
             await holding.execute(sa.text("SELECT * FROM spending FOR UPDATE"))
             later = asyncio.create_task(database.transaction(spend_and_tell, name="spend"))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not (await holding.execute(_WAITING_FOR_ROW)).scalar_one():  # noqa: ASYNC110 - in the database
                     await asyncio.sleep(0.01)
             assert (await holding.execute(_ADVISORY)).scalar_one() == 0

@@ -125,7 +125,7 @@ async def test_a_session_that_somebody_holds_holds_up_nobody_else(
     """DESIGN 8: a frozen process may hold it; whoever waits for it is served when it is free, alone."""
     monkeypatch.setattr(group_commit, "_PAUSE_SECONDS", 0.0)
     engine = create_async_engine(ready_postgres_url)
-    async with opened(ready_postgres_url) as database, asyncio.timeout(20):
+    async with opened(ready_postgres_url) as database, asyncio.timeout(60):
         notes = Notes(database)
         held, free = await new_session(database), await new_session(database)
         async with engine.connect() as frozen:
@@ -157,7 +157,7 @@ async def test_who_asks_when_the_event_loop_ends_is_let_go(database: Database) -
         each.cancel()
     await let_run()
     commits.release(NAME)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await asyncio.wait(asked)
     assert all(each.cancelled() for each in asked)
     assert await texts(database, session_id) in (["0", "1"], [])

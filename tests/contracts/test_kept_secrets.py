@@ -69,7 +69,7 @@ async def test_a_process_that_runs_learns_what_others_register(
 
     monkeypatch.setattr(there, "learn", heard)
     here.add(VALUE)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await learned.wait()
     assert there.mask(VALUE) == "*" * len(VALUE)
     for each in both:

@@ -33,7 +33,7 @@ async def engine(postgres_url: str) -> AsyncIterator[AsyncEngine]:
 
 async def somebody_waits(engine: AsyncEngine) -> None:
     waiting = sa.text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             async with engine.connect() as connection:
                 if (await connection.execute(waiting)).scalar_one() >= 1:

@@ -61,7 +61,7 @@ async def test_a_signal_reaches_this_process_at_once_and_others_soon(pair: Pair)
     here, there, elsewhere = await heard(one, "turn:1"), await heard(other, "turn:1"), await heard(other, "turn:2")
     one.publish(["turn:1"])
     assert here.is_set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await there.wait()
     assert not elsewhere.is_set()
 
@@ -71,7 +71,7 @@ async def test_after_a_cut_everybody_looks_and_signals_are_heard_again(pair: Pai
     one, other = pair
     missed = await heard(other, "log:1")
     assert await cut(postgres_url) == 2
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await missed.wait()
         there = await heard(other, "log:2")
         while not there.is_set():
@@ -84,7 +84,7 @@ async def test_what_was_said_during_a_cut_is_said_after_it(pair: Pair, postgres_
     there = await heard(other, "log:1")
     await cut(postgres_url)
     one.publish(["log:1"])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await there.wait()
 
 
@@ -109,7 +109,7 @@ async def test_what_is_said_again_while_it_is_sent_is_sent_again(pair: Pair, mon
     await sent.reached()
     one.publish(["task:1"])
     sent.open()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while times < 2:  # noqa: ASYNC110 - on the event loop
             await asyncio.sleep(0.01)
     unwatch()
@@ -151,7 +151,7 @@ async def test_a_commit_that_brings_work_takes_its_signals_along(ready_postgres_
         assert bool(pending) is not has_work
         last = await heard(other, "last")
         one.publish(["last"])
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await last.wait()
         assert sorted(there) == ["last", log_topic(session_id), "turn:1"]
         assert sorted(here) == ["last", log_topic(session_id), "turn:1"]
@@ -175,7 +175,7 @@ async def test_everybody_looks_when_told_to_look_at_everything(pair: Pair) -> No
     one, other = pair
     there = await heard(other, "log:1")
     one.publish(["feed:" + "x" * 8_000])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await there.wait()
 
 

@@ -62,7 +62,7 @@ def ending(claim: Claim) -> Callable[[Unit], Disposition]:
 
 
 async def waits_for_a_lock(engine: AsyncEngine) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             async with engine.connect() as connection:
                 if (await connection.execute(_WAITING)).scalar_one() == 1:
@@ -151,7 +151,7 @@ def saying(session_id: SessionId, limits: Limits) -> Callable[[Unit], object]:
 
 async def waits_for_a_row(engine: AsyncEngine) -> None:
     waiting = sa.text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             async with engine.connect() as connection:
                 if (await connection.execute(waiting)).scalar_one() >= 1:
@@ -205,7 +205,7 @@ async def test_many_turns_at_once_share_the_owners_places_and_all_run(database: 
         return turn_start.start(under(limits, unit), unit.lock(session_id), Origin.USER)
 
     running = [asyncio.create_task(worker.run(len(made))) for _ in range(4)]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await asyncio.gather(*(database.transaction(partial(start, each), name="start") for each in made))
         await asyncio.gather(*running)
     assert (len(set(worker.ended)), worker.most) == (24, 3)

@@ -48,7 +48,7 @@ async def test_a_session_that_a_frozen_process_holds_does_not_hold_up_the_others
     postgres_url: str,
 ) -> None:
     """P2: its turn is given back as soon as its session is free, the other ones at once."""
-    async with opened(postgres_url) as database, asyncio.timeout(20):
+    async with opened(postgres_url) as database, asyncio.timeout(60):
         held, free = await left_turn(database), await left_turn(database)
         sweep = new_sweep(database)
         engine = create_async_engine(postgres_url)
@@ -79,7 +79,7 @@ async def test_a_database_that_goes_meanwhile_does_not_put_off_what_the_dead_lef
 
     monkeypatch.setattr(sweeping, "_TIDY_SECONDS", float("inf"))
     monkeypatch.setattr(workers, "left", left)
-    async with opened(postgres_url) as database, asyncio.timeout(20):
+    async with opened(postgres_url) as database, asyncio.timeout(60):
         turn_id = await left_turn(database)
         sweep = new_sweep(database)
         sweep.start()

@@ -97,7 +97,7 @@ async def test_any_error_of_a_function_reaches_its_caller(database: Database, er
         raise error
 
     with pytest.raises((type(error), RuntimeError)):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await database.transaction(change, name="change")
     session_id = await new_session(database)
     assert await append(database, session_id, note("one")) == 1

@@ -16,7 +16,7 @@ OUTLAST = Path(sys.executable).with_name("outlast")
 PATIENCE = 100
 
 # Each test starts an interpreter or two.
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 APP = '''
 import asyncio
@@ -543,12 +543,53 @@ def test_a_second_ctrl_c_does_not_wait_for_the_first(folder: Path) -> None:
         terminal.expect("It goes on without me.")
         terminal.press(CTRL_C)
         # The words are shown before the turn has ended: pressed in between, it meant the turn.
-        if "leaves" in terminal.expect("Go on with|Ctrl-C again leaves"):
+        if terminal.expect("Go on with|Ctrl-C again leaves|■ Stopped") != "Go on with":
             terminal.press(CTRL_C)
             terminal.expect("Go on with")
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
         assert terminal.modes() == terminal.modes_before
+
+
+LATE = """
+import outlast.cli.chat.loop as loop
+from outlast.handles.session import Session
+
+is_stopped, shown, stop = asyncio.Event(), loop.with_output, Session.stop
+
+
+async def stopping(session, **options):
+    try:
+        return await stop(session, **options)
+    finally:
+        asyncio.get_running_loop().call_later(0.5, is_stopped.set)
+
+
+async def shown_late(session, event):
+    if event.type == "turn.completed":
+        await is_stopped.wait()
+    return await shown(session, event)
+
+
+Session.stop, loop.with_output = stopping, shown_late
+"""
+
+
+def test_ctrl_c_between_the_last_word_and_the_end_of_a_turn(folder: Path) -> None:
+    """K1, D5: it meant a turn that had ended unseen; when that is said, the next one leaves."""
+    (folder / "app.py").write_text(APP + LATE)
+    with chat(folder) as terminal:
+        terminal.expect("New session")
+        terminal.enter("hello")
+        terminal.expect("You said: hello")
+        # By then the turn is most likely over; if not, it is stopped, and Ctrl-C leaves all the same.
+        terminal.enter("/tasks")
+        terminal.expect("No tasks")
+        terminal.press(CTRL_C)
+        terminal.expect("Ctrl-C again leaves|■ Stopped")
+        terminal.press(CTRL_C)
+        terminal.expect("Go on with")
+        assert terminal.ended() == 0
 
 
 BAD_APPS = {

@@ -32,7 +32,7 @@ async def test_a_living_worker_finishes_what_a_dead_process_began(
         )
         if has_removed_rows:
             await outlast.database.transaction(lambda unit: deleted.remove_some(unit, session.id), name="delete.rows")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while await outlast.database.read(deleted.marked) or (files / session.id).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         assert [each.id for each in await outlast.sessions.list(archived=None)] == [other.id]

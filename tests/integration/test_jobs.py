@@ -319,7 +319,7 @@ async def test_the_dead_are_found_by_a_worker_whose_connections_are_all_in_use(
             "INSERT INTO workers (id, host, pid, started_at, seen_at) VALUES ('wrk_dead', 'gone', 1, 0, "
             "(extract(epoch FROM now()) * 1000000)::bigint)",
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len((await outlast.database.read(workers.roll)).sightings) > 1:  # noqa: ASYNC110 - in the database
                 await asyncio.sleep(0.02)
         may_end.set()

@@ -100,7 +100,7 @@ async def test_calls_that_were_parked_on_a_killed_worker_are_told_truthfully_or_
     survey, probe = await only_task(surveyed), await only_task(probed)
     second = await workers.start()
     await workers.kill(first)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         told = await outlast.tasks.wait(survey)
         assert (told.state, (told.error or {}).get("kind")) == ("failed", "interrupted")
         await until(lambda: second.pid in workers.effects("probe.began"))

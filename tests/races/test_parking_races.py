@@ -172,7 +172,7 @@ async def test_a_lost_attempt_cannot_park_and_its_call_is_stopped(runtime: Runti
         await let_run()
         commits.release("journal")
         await taking
-        await asyncio.wait_for(survey.ended.wait(), 10)
+        await asyncio.wait_for(survey.ended.wait(), 60)
         assert survey.was_canceled
         assert await session.tasks() == []
         assert sent.input.id

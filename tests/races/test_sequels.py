@@ -75,7 +75,7 @@ async def jobs(outlast: Outlast[Any, Any]) -> int:
 
 async def told(session: Session, type_: str, count: int) -> list[Event]:
     """The events of this type, when there are so many."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while len(found := await events_of(session, type_)) < count:  # noqa: ASYNC110 - in the database
             await asyncio.sleep(0.02)
     return found
@@ -270,7 +270,7 @@ async def test_a_stop_that_comes_before_the_claim_is_known_here_stops_the_turn(
     wait_only_for_signals(monkeypatch)
     held = hold_sequels(monkeypatch)
     elsewhere = runtime(postgres_url, tmp_path, Digging(), run_work=False)
-    async with runtime(postgres_url, tmp_path, work, deps) as outlast, elsewhere, asyncio.timeout(20):
+    async with runtime(postgres_url, tmp_path, work, deps) as outlast, elsewhere, asyncio.timeout(60):
         session = await outlast.sessions.create()
         await (await session.send("Dig.")).outcome(wait=30)
         work.may_end.set()

@@ -284,7 +284,7 @@ async def test_a_stop_right_after_the_claim_is_noticed_at_once(tmp_path: Path, m
 
     claim.arm()
     watch_from_the_start(monkeypatch, watch)
-    async with runtime(["Done."], deps=hanging_deps) as outlast, asyncio.timeout(20):
+    async with runtime(["Done."], deps=hanging_deps) as outlast, asyncio.timeout(60):
         await claim.held()
         session = await outlast.sessions.get(session.id)
         stopping = asyncio.create_task(session.stop())

@@ -142,7 +142,7 @@ def _is_in_proportion(work: Callable[[str], object], once: str, often: str) -> b
 
 def _check(work: Callable[[str], object]) -> None:
     for once, often in zip(_shapes(ONCE), _shapes(ONCE * TIMES), strict=True):
-        is_so = any(_is_in_proportion(work, once, often) for _ in range(2))
+        is_so = any(_is_in_proportion(work, once, often) for _ in range(6))
         assert is_so, f"more than in proportion: {once[:40]!r}… {once[-1:]!r}"
 
 

@@ -80,10 +80,10 @@ class Subscription:
         news, self._news, self._room = self._news, [], _MOST_LINES
         return news
 
-    async def wait(self, seconds: float = RECHECK_SECONDS) -> None:
-        """Until a signal comes or the time has passed: look again either way."""
+    async def wait(self, seconds: float | None = None) -> None:
+        """Until a signal comes or the time has passed: look again either way. `RECHECK_SECONDS` if none is given."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(RECHECK_SECONDS if seconds is None else seconds):
                 await self._event.wait()
         self._event.clear()
 

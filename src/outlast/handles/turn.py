@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from outlast.agents.output import StoredOutput
 from outlast.clock import monotonic
 from outlast.errors import Conflict, NotFound
+from outlast.events import signals
 from outlast.events.event import Event
 from outlast.events.outcome import Outcome, OutcomeFold
-from outlast.events.signals import RECHECK_SECONDS, Subscription, end_topic, input_topic, log_topic
+from outlast.events.signals import Subscription, end_topic, input_topic, log_topic
 from outlast.events.stream import EventStream
 from outlast.events.types import EventType
 from outlast.handles import reading
@@ -94,7 +95,7 @@ class Turn:
         while not fold.outcome.is_over:
             left = seconds_left(until)
             if is_fresh or read is not None:
-                await ending.wait(RECHECK_SECONDS if left is None else min(RECHECK_SECONDS, left))
+                await ending.wait(None if left is None else min(signals.RECHECK_SECONDS, left))
             read = await self._add(fold, None if read is None else read.position)
             if left == 0:
                 break

@@ -8,7 +8,7 @@ from typing import Any
 from outlast.store.database import Database, Moment
 from outlast.store.postgres.database import PostgresDatabase
 
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 
 
 class HeldCommits:

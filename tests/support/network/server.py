@@ -40,7 +40,7 @@ class Served:
         return self.with_headers({"Authorization": f"Bearer {text}"})
 
     def with_headers(self, headers: dict[str, str]) -> httpx2.AsyncClient:
-        client = httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=30)
+        client = httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=60)
         self._clients.append(client)
         return client
 

@@ -18,7 +18,7 @@ from outlast.cli.server_file import ServerFile, ServerPlace
 
 ROOT = Path(__file__).parents[3]
 OUTLAST = Path(sys.executable).with_name("outlast")
-PATIENCE = 60.0
+PATIENCE = 90.0
 
 
 class Program:

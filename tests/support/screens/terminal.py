@@ -17,7 +17,7 @@ from typing import Self
 
 from tests.support.screens.emulator import Emulator
 
-PATIENCE = 40.0
+PATIENCE = 100.0
 ROWS, COLUMNS = 30, 240
 CTRL_C, CTRL_D = "\x03", "\x04"
 

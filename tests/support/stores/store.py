@@ -101,7 +101,7 @@ class HeldWriter:
     async def __aenter__(self) -> Callable[[], None]:
         def hold(unit: Unit) -> None:
             self._has_begun.set()
-            assert self._may_go_on.wait(timeout=30)
+            assert self._may_go_on.wait(timeout=60)
 
         self._holding = asyncio.create_task(self._database.transaction(hold, name="hold the writer"))
         assert await asyncio.to_thread(self._has_begun.wait, 30)

@@ -16,7 +16,7 @@ from tests.support.turns.runtime import events_of
 
 BUDGET = timedelta(milliseconds=20)
 """So short that a call that waits for a gate is always past it."""
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class ThreadGate:

@@ -176,13 +176,14 @@ class ChatLoop:
         if interrupted.code == STOPPED:
             with suppress(Interrupted):
                 await self._stop()
-                await self._catch_up()
         return interrupted.code
 
     async def _stop(self) -> None:
-        """A second Ctrl-C does not wait for it."""
+        """A second Ctrl-C does not wait for it. When it is over, its end is shown: from then on Ctrl-C leaves."""
         try:
-            if await self._unless_interrupted(self.session.stop()) is None:
+            outcome = await self._unless_interrupted(self.session.stop())
+            await self._unless_interrupted(self._catch_up())
+            if outcome is None or outcome.state != "stopped":
                 self.screen.line(Text("That turn had ended already. Ctrl-C again leaves.", style="dim"))
         except OutlastError as exc:
             self.screen.line(Text(exc.message, style="red"))

@@ -80,8 +80,9 @@ async def _run(outlast: AnyOutlast | None, options: ChatOptions, out: Console, d
                 async with _screen(options, inputs, out) as screen:
                     loop = ChatLoop(backend, session, screen, inputs, details.explain)
                     code = await _chat(loop, options, after=after, is_new=is_new)
-                    await _say_how_to_continue(loop, options)
-                    return code
+                # Said when the terminal is given back: a Ctrl-C that follows is a signal again, and nobody misses it.
+                await _say_how_to_continue(loop, options)
+                return code
             except OutlastError as exc:
                 say(exc.message)
                 return FAILED
