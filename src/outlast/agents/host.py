@@ -49,11 +49,11 @@ class AgentHost:
         deps: DepsFactory | None,
         models: Mapping[str, Model | str],
         *,
-        call_deadline: timedelta = timedelta(hours=24),
+        longest_call: timedelta = timedelta(hours=24),
         is_one_of_several: bool = False,
     ) -> None:
         self.agent = agent
-        self._deadline = call_deadline
+        self._longest_call = longest_call
         self.is_measured = False
         self.is_one_of_several = is_one_of_several
         """Histories that it goes on with may begin with another agent's system prompt."""
@@ -122,7 +122,7 @@ class AgentHost:
         """
         if self._ready is None or self._keeper is None or self._keeper.done():
             for toolset in self.agent.toolsets:
-                connect(toolset, self._deadline)
+                connect(toolset, self._longest_call)
             self._ready = asyncio.get_running_loop().create_future()
             self._keeper = asyncio.create_task(self._keep(self._ready), name="agent keeper")
         await asyncio.shield(self._ready)  # whoever is cancelled meanwhile does not keep the others out

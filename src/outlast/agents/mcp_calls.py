@@ -1,4 +1,6 @@
-"""Calls of MCP servers: their progress feeds the call's, and they may take as long as the call may."""
+"""Calls of MCP servers: their progress feeds the call's, what they ask is its question, and they may take as long as
+the call may.
+"""
 
 import sys
 from datetime import timedelta
@@ -6,6 +8,7 @@ from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
 
+from outlast.agents.elicitation import Elicitations
 from outlast.calls.call import RunningCall, current_call
 
 
@@ -25,12 +28,21 @@ def _prepare(toolset: AbstractToolset[Any], deadline: timedelta) -> None:
     if getattr(plain, "is_outlast", False):
         return
 
+    asked = Elicitations()
+    if getattr(client, "_elicitation_callback", None) is None:  # else the user's own handler answers
+        client.set_elicitation_callback(asked.ask)
+
     async def call_tool(*args: Any, **options: Any) -> Any:
         call = current_call.get()
-        if call is not None:
-            options.setdefault("progress_handler", _reporter(call, getattr(client, "_progress_handler", None)))
-            options.setdefault("timeout", deadline)
-        return await plain(*args, **options)
+        if call is None:
+            return await plain(*args, **options)
+        options.setdefault("progress_handler", _reporter(call, getattr(client, "_progress_handler", None)))
+        options.setdefault("timeout", deadline)
+        asked.running.append(call)
+        try:
+            return await plain(*args, **options)
+        finally:
+            asked.running.remove(call)
 
     call_tool.is_outlast = True  # pyright: ignore[reportFunctionMemberAccess]
     client.call_tool = call_tool

@@ -47,7 +47,7 @@ def hosts(agents: Mapping[str, DeclaredAgent], settings: Settings) -> Mapping[st
             each.agent,
             each.deps,
             each.models,
-            call_deadline=settings.call_deadline,
+            longest_call=settings.call_deadline + settings.request_deadline,
             is_one_of_several=len(agents) > 1,
         )
         for name, each in agents.items()

@@ -23,7 +23,7 @@ _STOPPED = "it was told to stop."
 
 
 class QuestionStopped(ToolFailed):
-    """The call was told to stop while its thread waited for an answer."""
+    """The call was told to stop while code beside it, such as its thread, waited for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class CallQuestions:
         self._next = 0
         self._one_at_a_time = asyncio.Lock()
         self._is_stopped = False
-        self._of_threads: set[asyncio.Task[Any]] = set()
+        self._beside: set[asyncio.Task[Any]] = set()
 
     def hold(self, task_id: TaskId, attempt: int, asked: Question | None = None) -> None:
         """The call is a task, from now on or from its start."""
@@ -77,7 +77,7 @@ class CallQuestions:
         """Before the call is cancelled: what it asks stays as it is, for whoever tells its end or runs it again."""
         self._is_stopped = True
         self.refuse(_STOPPED)
-        for each in self._of_threads:
+        for each in self._beside:
             each.cancel()
 
     async def ask(self, prompt: str, schema: dict[str, Any] | None) -> Any:
@@ -88,21 +88,23 @@ class CallQuestions:
             except (InvalidInput, TooManyRequests) as exc:
                 raise ToolFailed(_CANNOT.format(why=str(exc))) from exc
 
+    async def ask_beside(self, prompt: str, schema: dict[str, Any] | None) -> Any:
+        """The same for code that is not cancelled with its call: once that is to stop, this raises `QuestionStopped`."""
+        asking = asyncio.create_task(self.ask(prompt, schema), name="question")
+        self._beside.add(asking)
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            if not self._is_stopped:
+                raise
+            raise QuestionStopped(_CANNOT.format(why=_STOPPED)) from None
+        finally:
+            asking.cancel()
+            self._beside.discard(asking)
+
     def ask_in_thread(self, prompt: str, schema: dict[str, Any] | None) -> Any:
         """The same for a sync tool, which waits in its own thread."""
-
-        async def ask() -> Any:
-            me = asyncio.current_task()
-            assert me is not None
-            self._of_threads.add(me)
-            try:
-                return await self.ask(prompt, schema)
-            except asyncio.CancelledError:
-                raise QuestionStopped(_CANNOT.format(why=_STOPPED)) from None
-            finally:
-                self._of_threads.discard(me)
-
-        return asyncio.run_coroutine_threadsafe(ask(), self._source.loop).result()
+        return asyncio.run_coroutine_threadsafe(self.ask_beside(prompt, schema), self._source.loop).result()
 
     async def _ask(self, number: int, prompt: str, schema: dict[str, Any] | None) -> Any:
         kept = requests.check_question(prompt, schema)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from pydantic_ai.mcp import MCPToolset
 
@@ -16,14 +17,23 @@ _START_SECONDS = 30.0
 
 
 @asynccontextmanager
-async def reached_by(transport: str, folder: Path, **options: Any) -> AsyncGenerator[MCPToolset[Any]]:
-    """A toolset of that server over `stdio` or `http`; the server is gone afterwards. `options` are the toolset's."""
+async def reached_by(
+    transport: str, folder: Path, *, is_old: bool = False, **options: Any
+) -> AsyncGenerator[MCPToolset[Any]]:
+    """A toolset of that server over `stdio` or `http`; the server is gone afterwards. `options` are the toolset's.
+
+    `is_old`: over stdio, in the protocol of before 2026.
+    """
     command = ["-m", "tests.support.mcp.mcp_survey", str(folder)]
     root = str(Path(__file__).parents[3])
     if transport == "stdio":
         log = folder / "server.log"
+        stdio = StdioTransport(sys.executable, command, cwd=root, keep_alive=False, log_file=log)
+        if is_old:
+            yield MCPToolset(Client(stdio, mode="legacy", init_timeout=_START_SECONDS))
+            return
         yield MCPToolset(
-            StdioTransport(sys.executable, command, cwd=root, keep_alive=False, log_file=log),
+            stdio,
             init_timeout=_START_SECONDS,
             **options,
         )

@@ -6,9 +6,22 @@ Files in its folder are its gates: it writes `started`, waits for `go`, and writ
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import anyio
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from pydantic import BaseModel
+
+
+class Seats(BaseModel):
+    count: int
+
+
+async def ask_seats(river: str) -> Elicit[Seats]:
+    """Asked within the call by new clients' protocol, over the connection by old ones'."""
+    return Elicit(f"How many seats on the {river}?", Seats)
 
 
 def serve(folder: Path, port: int | None) -> None:
@@ -33,6 +46,15 @@ def serve(folder: Path, port: int | None) -> None:
         await context.report_progress(2, 4, f"on the {river}")
         await appears(folder / "go")
         return f"{river}: all seen"
+
+    @server.tool()
+    async def book(seats: Annotated[ElicitationResult[Seats], Resolve(ask_seats)], river: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Book a boat."""
+        if not isinstance(seats, AcceptedElicitation):
+            return f"no boat on the {river}"
+        with (folder / "booked").open("a") as booked:
+            booked.write(f"{river}\n")
+        return f"{seats.data.count} seats on the {river}"
 
     if port is None:
         server.run("stdio")
