@@ -23,7 +23,7 @@ class Elicitations:
         if call.questions is None:
             raise Conflict("Questions are there for calls that Outlast runs.")
         url = getattr(params, "url", None)
-        schema = getattr(params, "requested_schema", None) or {}
+        schema: dict[str, Any] = getattr(params, "requested_schema", None) or {}
         prompt = message if url is None else f"{message}\n{url}"
         if schema.get("properties"):
             answer = await call.questions.ask_beside(prompt, schema)

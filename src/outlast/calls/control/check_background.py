@@ -11,16 +11,17 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_core import to_json
 
 from outlast.calls.call import RunningCall
-from outlast.calls.control import waiting
+from outlast.calls.control import child_view, waiting
 from outlast.calls.control.parts import ControlParts, this_call
 from outlast.errors import Conflict, Forbidden, InvalidInput
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
-from outlast.store.repositories import inputs, spawned, tasks
+from outlast.store.repositories import family, inputs, spawned, tasks
 from outlast.store.repositories.tasks import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints
 from outlast.transitions import cancel as cancel_moves
+from outlast.transitions import sub_sessions
 from outlast.transitions.sessions.constraints import chain_of
 from outlast.transitions.tasks import open_request, requests
 
@@ -31,7 +32,7 @@ _NOT_CANCELED = "Simulated: this session is a dry run, so nothing was cancelled.
 _NOT_ANSWERED = "Simulated: this session is a dry run, so nothing was answered."
 _ANSWERED = "Answered: it goes on, and its end will be told to you here."
 _MODEL = "the model"
-_ASKED = ("kind", "prompt", "schema", "deadline_at")
+_PARENT = "the model of a parent session"
 _Reply = str | bool | int | float | dict[str, Any] | list[Any] | None
 _UNKNOWN = "There is no task {id!r} in this conversation. List the tasks with check_background(list=true)."
 
@@ -91,15 +92,22 @@ class BackgroundControl:
             found = await waiting.until_over(self._parts, call, task_ids, seconds, is_enough)
         with_files = await self._with_files(call.session_id)
         call.told.extend(task.id for task in found if task.is_over and task.id not in with_files)
-        return {"tasks": [self._describe(task) for task in found]}
+        children = {} if task_ids is None else await self._children(found)
+        return {"tasks": [{**self._describe(task), **children.get(task.id, {})} for task in found]}
+
+    async def _children(self, found: Sequence[Task]) -> dict[TaskId, dict[str, Any]]:
+        """What the sub-sessions among them have said last, and what they ask, while they go on."""
+        open_ones = [task for task in found if not task.is_over and sub_sessions.CHILD in task.links]
+        return await self._parts.read(lambda db: {task.id: child_view.view(db, task) for task in open_ones})
 
     async def reply(self, call: RunningCall, task_id: TaskId, value: Any) -> dict[str, Any]:
         """The answer of the model to a question; approvals and connections are for people."""
-        [task] = await self._get(call.session_id, [task_id])
+        task = await self._own_or_below(call.session_id, task_id)
         if await self._is_dry_run(call.session_id):
             return {"type": "dry_run", "tasks": [self._describe(task)], "message": _NOT_ANSWERED}
+        by = _MODEL if task.session_id == call.session_id else _PARENT
         answer = partial(
-            requests.answer, task_id=task_id, value=value, owner_id=task.owner_id, by=_MODEL, by_kind="model"
+            requests.answer, task_id=task_id, value=value, owner_id=task.owner_id, by=by, by_kind="model"
         )
         try:
             answered = await retry_while_unavailable(partial(self._parts.database.transaction, answer, name="reply"))
@@ -121,6 +129,18 @@ class BackgroundControl:
                 if task is None or task.session_id != session_id:
                     raise ToolFailed(_UNKNOWN.format(id=task_id))
             return spawned.with_places(connection, [task for task in found if task is not None])
+
+        return await self._parts.read(read)
+
+    async def _own_or_below(self, session_id: SessionId, task_id: TaskId) -> Task:
+        """A task of this session or of one that works for it, at any depth."""
+
+        def read(connection: sa.Connection) -> Task:
+            task = tasks.get(connection, task_id)
+            within = None if task is None else [task.session_id, *family.ancestors(connection, task.session_id)]
+            if task is None or within is None or session_id not in within:
+                raise ToolFailed(_UNKNOWN.format(id=task_id))
+            return task
 
         return await self._parts.read(read)
 
@@ -149,8 +169,7 @@ class BackgroundControl:
         }
         if task.cancel_requested_at is not None and not task.is_over:
             entry["cancel"] = "requested, not confirmed yet: it may still finish"
-        if task.request is not None and open_request.is_open(task):
-            entry["asks"] = {name: task.request[name] for name in _ASKED if name in task.request}
+        entry["asks"] = child_view.asks_of(task)
         if task.settled is not None:
             entry["settled"] = task.settled
         if task.error is not None:

@@ -58,6 +58,13 @@ def last(connection: sa.Connection, session_id: SessionId) -> MessageRow | None:
     return None if row is None else MessageRow(*row)
 
 
+def recent(connection: sa.Connection, session_id: SessionId, *, limit: int) -> list[MessageRow]:
+    """The last ones that the model sees, in order."""
+    query = _COLUMNS.where(messages.c.session_id == session_id, messages.c.superseded_by.is_(None))
+    found = connection.execute(query.order_by(messages.c.position.desc()).limit(limit)).all()
+    return [MessageRow(*row) for row in reversed(found)]
+
+
 def supersede(unit: Unit, session_id: SessionId, *, after: int, by: TurnId) -> None:
     """What stands after a position is answered anew: the model no longer sees it."""
     unit.connection.execute(
