@@ -47,15 +47,17 @@ async def _asked(outlast: Outlast[Any, Any]) -> tuple[Session, Task]:
     await session.send("level 0")
 
     async def look() -> Task:
-        while not (found := (await outlast.tasks.requests(session_id=session.id)).items):
+        while True:
+            found = (await outlast.tasks.requests(session_id=session.id)).items
+            if found:
+                return found[0]
             await asyncio.sleep(0.02)
-        return found[0]
 
     return session, await asyncio.wait_for(look(), 20)
 
 
 async def test_the_model_of_the_parent_answers(runtime: Runtime) -> None:
-    """B8, B2, C3: it is told of the question, sees what the child did last and what it asks, and replies to its task."""
+    """B8, B2, C3: it is told of the question, sees what the child did last and what it asks, and replies."""
     seen: list[Any] = []
 
     def at_root(said: str, found: dict[str, Any]) -> Any:
@@ -74,7 +76,7 @@ async def test_the_model_of_the_parent_answers(runtime: Runtime) -> None:
         await (await session.send("level 0")).outcome()
         await session.settled()
         [child] = seen[0]["tasks"]
-        assert [each["text"] for each in child["messages"]][0] == "level 1"
+        assert child["messages"][0]["text"] == "level 1"
         assert all(len(each["text"]) <= 400 for each in child["messages"])
         assert "[calls paint {}]" in str(child["messages"])
         [asks] = child["asks"]
@@ -87,7 +89,7 @@ async def test_the_model_of_the_parent_answers(runtime: Runtime) -> None:
 
 
 async def test_a_question_two_levels_down_is_answered_at_the_root(runtime: Runtime) -> None:
-    """B8, C3: a person finds it in the list of the root, answers it there, and a second answer is told whose was first."""
+    """B8, C3: a person finds it in the list of the root; a second answer is told whose was first."""
     model = _deep(2, lambda _said, _found: "Ask the person.")
     async with runtime(model, tools=[paint]) as outlast:
         session, task = await _asked(outlast)

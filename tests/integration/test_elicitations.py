@@ -40,7 +40,10 @@ async def test_a_server_asks_and_goes_on_with_the_answer(tmp_path: Path, way: st
         async with Runtime(tmp_path / "app.db")(agent=agent) as outlast:
             session = await outlast.sessions.create()
             outcome = await (await session.send("book")).outcome()
-            assert (outcome.text, [each.result for each in outcome.calls if each.outcome == "failed"]) == ("It asks you.", [])
+            assert (outcome.text, [each.result for each in outcome.calls if each.outcome == "failed"]) == (
+                "It asks you.",
+                [],
+            )
             task = await _asked(outlast, session)
             assert task.request is not None
             assert (task.state, task.request.kind) == ("awaiting_input", "question")
@@ -86,7 +89,7 @@ async def test_a_call_that_waits_for_an_answer_is_cancelled(tmp_path: Path, way:
 
 
 async def test_two_calls_at_once_do_not_take_each_others_question(tmp_path: Path, way: str) -> None:
-    """B8, P7: each question stands at the call that asks; where the server cannot say which that is, nobody is asked."""
+    """B8, P7: each question stands at the call that asks; where nobody can say which, nobody is asked."""
     both = [call("book", river="Elbe", call_id="c1"), call("book", river="Main", call_id="c2")]
     model = ScriptedModel([both, "They ask you.", *["I see."] * 4])
     async with _reached(way, tmp_path) as server:

@@ -89,7 +89,7 @@ class CallQuestions:
                 raise ToolFailed(_CANNOT.format(why=str(exc))) from exc
 
     async def ask_beside(self, prompt: str, schema: dict[str, Any] | None) -> Any:
-        """The same for code that is not cancelled with its call: once that is to stop, this raises `QuestionStopped`."""
+        """The same for code that is not cancelled with its call: when that is told to stop, it is refused."""
         asking = asyncio.create_task(self.ask(prompt, schema), name="question")
         self._beside.add(asking)
         try:
