@@ -13,6 +13,7 @@ from outlast.ids import TaskId
 from outlast.store.database import Database, decided, retry_while_unavailable
 from outlast.store.repositories import tasks
 from outlast.store.unit import Unit
+from outlast.transitions import questions
 from outlast.transitions.tasks import requests
 from outlast.transitions.tasks.requests import Given, Question
 from outlast.values import clean
@@ -139,7 +140,7 @@ class CallQuestions:
             self.is_open = False
 
     async def _open(self, held: _Held, question: Question) -> Given | None:
-        ask = partial(requests.ask, task_id=held.task_id, question=question, attempt=held.attempt)
+        ask = partial(questions.ask, task_id=held.task_id, question=question, attempt=held.attempt)
         return await retry_while_unavailable(lambda: self._source.database.transaction(ask, name="ask"))
 
     async def _look(self, held: _Held, question: Question) -> Given | None:

@@ -29,6 +29,7 @@ from outlast.store.repositories.spending import Spent
 from outlast.store.repositories.tasks import NewTask, WakePolicy
 from outlast.store.unit import Unit
 from outlast.tool_hints import Hints
+from outlast.transitions import questions
 from outlast.transitions.tasks import requests, task_moves
 from outlast.transitions.tasks.parked import Reason, facts_of
 
@@ -210,7 +211,7 @@ class TurnCalls:
             )
             task_moves.make(unit, fence.session_id, new, worker_id=self._parts.worker_id)
             if asked is not None:
-                requests.ask(unit, task_id, asked, attempt=1, is_told=True)
+                questions.ask(unit, task_id, asked, attempt=1, is_told=True)
             return None
 
         refusal = await self._log.commit("park", make)

@@ -18,7 +18,6 @@ from outlast.store.repositories import tasks
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.tasks import Task, TaskState
 from outlast.store.unit import Unit
-from outlast.transitions import sub_sessions
 from outlast.transitions.sessions.profile import check_json
 from outlast.transitions.tasks import open_request, task_moves
 from outlast.transitions.turns import inbox
@@ -99,18 +98,7 @@ def ask(unit: Unit, task_id: TaskId, question: Question, *, attempt: int, is_tol
         open_request.tell_opened(unit, asking)
         if not is_told:
             inbox.notify(unit, task.session_id, InputKind.REQUEST, notice(asking), task_id=task_id)
-        _tell_parent(unit, asking)
     return None
-
-
-def _tell_parent(unit: Unit, asking: Task) -> None:
-    """The model that gave the work may know the answer: it is told as long as it waits for that work."""
-    session = unit.lock(asking.session_id)
-    sub_sessions.lock_parent(unit, session)
-    given = next(sub_sessions.bound(unit, session), None)
-    if given is not None:
-        words = f"The sub-session of task {given.id} ({given.title}) has a question. {notice(asking)}"
-        inbox.notify(unit, given.session_id, InputKind.REQUEST, words, task_id=asking.id)
 
 
 def _question(unit: Unit, task: Task, question: Question) -> dict[str, Any]:
