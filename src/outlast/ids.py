@@ -12,6 +12,7 @@ TaskId = NewType("TaskId", str)
 WorkerId = NewType("WorkerId", str)
 OwnerId = NewType("OwnerId", str)
 KeyId = NewType("KeyId", str)
+WebhookId = NewType("WebhookId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -62,6 +63,10 @@ def worker_id() -> WorkerId:
 
 def key_id() -> KeyId:
     return KeyId(_make("key"))
+
+
+def webhook_id() -> WebhookId:
+    return WebhookId(_make("whk"))
 
 
 def request_id() -> str:

@@ -22,6 +22,7 @@ from outlast.calls.control.toolset import INSTRUCTIONS
 from outlast.clock import Clock, SystemClock
 from outlast.containment import ForeignTasks
 from outlast.duties.deletions import Deletions
+from outlast.duties.webhooks import WebhookSender
 from outlast.engines.kept_secrets import KeptSecrets
 from outlast.engines.outbox import EngineOutbox, Listener
 from outlast.errors import NotFound, NotStarted, NoWorkers
@@ -37,8 +38,12 @@ from outlast.handles.services.services import Services
 from outlast.handles.sessions import Sessions
 from outlast.handles.tasks import Tasks
 from outlast.handles.usage import UsageReport
+from outlast.handles.webhooks.webhooks import Webhooks
+from outlast.handles.webhooks.webhooks import rekey as rekey_webhooks
 from outlast.ids import OwnerId, SessionId
 from outlast.observe import logs
+from outlast.outgoing import addresses
+from outlast.outgoing.client import OutgoingClient
 from outlast.runs.worker import Worker
 from outlast.settings import Settings, from_environment
 from outlast.store.database import Database
@@ -94,6 +99,7 @@ class Outlast(Generic[DepsT, OutputT]):
         """Values that are masked wherever something is stored or shown: `secrets.add(value)`, as tools do with
         `outlast.secret(value)`."""
         self._sealing = policies.sealing(self.settings)
+        self._allowed = addresses.networks(self.settings.allowed_networks)
         self._hosts: Mapping[str, AgentHost] = {}
         self._listeners: list[Listener] = []
         self.public_url = self.settings.public_url
@@ -169,8 +175,21 @@ class Outlast(Generic[DepsT, OutputT]):
         return Connections(self._open().database, self._sealing, OwnerId(owner_id))
 
     async def rekey_connections(self) -> Rekeyed:
-        """Seal the connections of all owners with the first encryption key; killed, it is simply repeated."""
-        return await rekey(self._open().database, self._sealing)
+        """Seal connections and webhooks' secrets of all owners with the first encryption key; safe to repeat."""
+        database = self._open().database
+        done = await rekey(database, self._sealing)
+        assert self._sealing is not None, "else that was refused"
+        moved, unreadable = await rekey_webhooks(database, self._sealing)
+        return Rekeyed(done.moved + moved, done.unreadable + unreadable)
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """The webhooks of the default owner."""
+        return self.webhooks_of(LOCAL_OWNER)
+
+    def webhooks_of(self, owner_id: str) -> Webhooks:
+        """Where an owner is told of ends and needs; those made with `is_for_all` hear of all owners."""
+        return Webhooks(self._open().database, self._sealing, OwnerId(owner_id), self._allowed)
 
     @property
     def keys(self) -> Keys:
@@ -307,8 +326,10 @@ class Outlast(Generic[DepsT, OutputT]):
             public_url=lambda: self.public_url,
         )
         deletions = Deletions(database, files)
+        webhooks = WebhookSender(database, OutgoingClient(allowed=self._allowed), self._sealing)
+        stack.push_async_callback(webhooks.close)
         engine = outbox.engine = work.engine(
-            Worker(parts), self._place, outbox, deletions, settings=self.settings, clock=self._clock
+            Worker(parts), self._place, outbox, deletions, webhooks, settings=self.settings, clock=self._clock
         )
         self._services = Services(
             database,

@@ -17,7 +17,7 @@ from outlast.api.limits import BodyLimit, Rate
 from outlast.api.login import Logins
 from outlast.api.pacing import Pacing
 from outlast.api.routes import ai_sdk, events, feed, messages, sessions, turns
-from outlast.api.routes.server import about, health, keys, login, me, metrics, page, pause
+from outlast.api.routes.server import about, health, keys, login, me, metrics, page, pause, webhooks
 from outlast.api.routes.work import completion, connections, requests, spawn, tasks
 from outlast.api.running import OnlyWhileRunning
 from outlast.api.sse import FrameCache
@@ -41,6 +41,7 @@ _V1 = (
     completion,
     connections,
     me,
+    webhooks,
     about,
     keys,
     pause,

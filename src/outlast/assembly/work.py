@@ -25,6 +25,7 @@ from outlast.duties import duty
 from outlast.duties.deletions import Deletions
 from outlast.duties.duty import Duty
 from outlast.duties.standing import standing
+from outlast.duties.webhooks import WebhookSender
 from outlast.engines.embedded import EmbeddedEngine
 from outlast.engines.outbox import EngineOutbox
 from outlast.runs.call_parts import CallParts
@@ -106,12 +107,26 @@ def worker_parts(
 
 
 def engine(
-    worker: Worker, place: Place, outbox: EngineOutbox, deletions: Deletions, *, settings: Settings, clock: Clock
+    worker: Worker,
+    place: Place,
+    outbox: EngineOutbox,
+    deletions: Deletions,
+    webhooks: WebhookSender,
+    *,
+    settings: Settings,
+    clock: Clock,
 ) -> "EmbeddedEngine | AcceptingEngine":
     places = Places(settings.max_turns_per_worker, settings.max_tasks_per_worker)
     drain = settings.drain.total_seconds()
     parts = worker.parts
-    duties = standing(parts.database, parts.signals, deletions, me=lambda: worker.parts.worker_id, runs=worker.runs)
+    duties = standing(
+        parts.database,
+        parts.signals,
+        deletions,
+        webhooks,
+        me=lambda: worker.parts.worker_id,
+        runs=worker.runs,
+    )
     if place.is_embedded:
         return EmbeddedEngine(worker, clock=clock, places=places, drain_seconds=drain, duties=duties)
     from outlast.duties.lost_jobs import enqueue_again

@@ -10,6 +10,7 @@ from outlast.client.keys import Keys
 from outlast.client.sessions import Sessions
 from outlast.client.streams import FeedStream
 from outlast.client.tasks import Tasks
+from outlast.client.webhooks import Webhooks
 from outlast.wire.about import AgentAnswer, MeAnswer, PauseAnswer, ToolAnswer, UsageReportAnswer
 from outlast.wire.connection import RekeyedAnswer
 from outlast.wire.forms import ListOf
@@ -29,6 +30,7 @@ class Client:
         self.tasks = Tasks(self._connection)
         self.connections = Connections(self._connection)
         self.keys = Keys(self._connection)
+        self.webhooks = Webhooks(self._connection)
 
     def events(
         self, *, after: str | None = None, sessions: Sequence[str] = (), types: Sequence[str] = ()

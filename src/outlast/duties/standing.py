@@ -11,6 +11,8 @@ from outlast.duties.missed_cancels import signal_again
 from outlast.duties.overdue_tasks import expire_overdue
 from outlast.duties.unrun_turns import UnrunTurns
 from outlast.duties.waiting_tasks import admit_waiting
+from outlast.duties.webhooks import EVERY as EVERY_SECOND
+from outlast.duties.webhooks import WebhookSender
 from outlast.events.signals import Signals
 from outlast.ids import TurnId, WorkerId
 from outlast.store.database import Database
@@ -20,6 +22,7 @@ def standing(
     database: Database,
     signals: Signals,
     deletions: Deletions,
+    webhooks: WebhookSender,
     *,
     me: Callable[[], WorkerId],
     runs: Callable[[TurnId], bool],
@@ -30,6 +33,7 @@ def standing(
         Duty("expire overdue tasks", partial(expire_overdue, database), duty.EVERY),
         Duty("admit waiting tasks", partial(admit_waiting, database), duty.EVERY),
         Duty("run connected calls", partial(run_connected, database), duty.EVERY),
+        Duty("deliver webhooks", webhooks.look, EVERY_SECOND),
         Duty("finish deletions", deletions.look, duty.EVERY),
         Duty("give back unrun turns", unrun.give_back, duty.EVERY, is_shared=False),
         Duty("signal cancels again", partial(signal_again, database, signals, me), duty.EVERY, is_shared=False),

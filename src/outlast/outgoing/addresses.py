@@ -58,3 +58,12 @@ def _is_public(address: Address) -> bool:
     if isinstance(address, IPv4Address):
         return True
     return not address.is_site_local and not any(address in each for each in _TUNNELS)
+
+
+def is_literal(host: str) -> bool:
+    """Whether a host is an address and not a name."""
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True

@@ -14,12 +14,12 @@ import sqlalchemy as sa
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
-from outlast.events.event import Draft, Event
+from outlast.events.event import Draft, Event, JsonObject
 from outlast.events.signals import feed_topic
 from outlast.events.types import FED
 from outlast.ids import SessionId, WorkerId
 from outlast.limits import Limits
-from outlast.store import tables
+from outlast.store import tables, told_outside
 from outlast.store.locked_session import LockedSession
 from outlast.store.outbox import Committed, Outbox, SilentOutbox, Work
 from outlast.store.sql.batch import Batch
@@ -67,6 +67,7 @@ class Unit:
         self._locked: dict[SessionId, LockedSession] = {}
         self._locked_owners: set[tuple[str, OwnerLock]] = set()
         self._fed: list[tuple[Any, ...]] = []
+        self._outside: list[dict[str, Any]] = []
         self._asked: dict[Callable[[sa.Connection], Any], Any] = {}
         self._proof: Callable[[sa.Connection], bool] | None = None
 
@@ -210,9 +211,26 @@ class Unit:
             self.committed.rows.append((session_id, number, type_, self.now_us, draft.turn_id, draft.task_id, data))
             if draft.type in FED:
                 self._fed.append((session.owner_id, session_id, number, type_, self.now_us))
+            if draft.type in told_outside.OUTSIDE:
+                self._outside.append(self._for_webhooks(session, number, draft, told))
             self.committed.events.append(Event(session_id, number, type_, self.now, told, draft.turn_id, draft.task_id))
         session.set(last_event=number)
         return number
+
+    def _for_webhooks(self, session: LockedSession, number: int, draft: Draft, told: JsonObject) -> dict[str, Any]:
+        ids = {"session_id": session.id, "turn_id": draft.turn_id, "task_id": draft.task_id}
+        return {
+            "session_id": session.id,
+            "event": number,
+            "owner_id": session.owner_id,
+            "hook_owner": session.owner_id,
+            "type": draft.type.value,
+            "quoted_type": f'%"{draft.type.value}"%',
+            "told": row_json.written(told_outside.told_of(draft.type, told, **ids))[1],
+            "at": self.now_us,
+            "due_at": self.now_us,
+            "until": to_microseconds(self.now + told_outside.RETRIED_FOR),
+        }
 
     def once(self, ask: Callable[[sa.Connection], T]) -> T:
         """What many parts of one transaction ask and nothing in it changes: asked the first time."""
@@ -253,6 +271,8 @@ class Unit:
         self._write_sessions()
         if self.committed.rows:
             self.write_many(_INSERT_EVENTS, self.committed.rows)
+        for each in self._outside:
+            self.write(told_outside.INSERT, **each)
         if self._fed:
             self._feed()
         if self.committed.work:

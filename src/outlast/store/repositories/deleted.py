@@ -4,7 +4,18 @@ import sqlalchemy as sa
 
 from outlast.events.types import EventType
 from outlast.ids import SessionId
-from outlast.store.tables import events, feed, inputs, messages, outputs, results, sessions, tasks, turns
+from outlast.store.tables import (
+    events,
+    feed,
+    inputs,
+    messages,
+    outputs,
+    results,
+    sessions,
+    tasks,
+    turns,
+    webhook_deliveries,
+)
 from outlast.store.unit import Unit
 
 _BATCH = 5_000
@@ -28,7 +39,7 @@ def remove_some(unit: Unit, session_id: SessionId) -> bool:
         some = (events.c.session_id == session_id, events.c.number < first + _BATCH)
         unit.connection.execute(sa.delete(events).where(*some))
         return False
-    for table in (messages, outputs, results, inputs, tasks, turns):
+    for table in (messages, outputs, results, inputs, tasks, turns, webhook_deliveries):
         unit.connection.execute(sa.delete(table).where(table.c.session_id == session_id))
     # What the owner's feed says of events that are gone; that the session was deleted stays.
     # By owner, as readers find them: an index by session would cost every turn for the sake of this.

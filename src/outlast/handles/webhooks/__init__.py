@@ -1,0 +1,1 @@
+"""Webhooks as a program holds them."""
