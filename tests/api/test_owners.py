@@ -80,6 +80,13 @@ async def a_connection(world: World) -> None:
     world.ids["provider"] = "github"
 
 
+async def a_webhook(world: World) -> None:
+    made = await world.ada.post("/v1/webhooks", json={"url": "https://example.invalid/"})
+    world.ids["webhook_id"] = made.json()["id"]
+    tried = await world.ada.post(f"/v1/webhooks/{world.ids['webhook_id']}/test")
+    world.ids["delivery_id"] = tried.json()["id"]
+
+
 async def a_call(world: World) -> None:
     await a_session(world)
     world.ids["call_id"] = "call_1"
@@ -159,6 +166,16 @@ USES: dict[str, Use] = {
     "make_key": Use({"owner_id": "ben", "name": "one more"}, is_admin=True),
     "list_keys": Use(is_admin=True),
     "revoke_key": Use(before=a_key, is_admin=True),
+    "list_webhooks": Use(before=a_webhook),
+    "make_webhook": Use({"url": "https://example.invalid/"}),
+    "get_webhook": Use(before=a_webhook),
+    "change_webhook": Use({"is_active": True}, before=a_webhook),
+    "remove_webhook": Use(before=a_webhook),
+    "rotate_webhook": Use(before=a_webhook),
+    "test_webhook": Use(before=a_webhook),
+    "list_deliveries": Use(before=a_webhook),
+    "get_delivery": Use(before=a_webhook),
+    "redeliver": Use(before=a_webhook),
 }
 UNKNOWN = {
     "session_id": str(ids.session_id()),
@@ -168,6 +185,8 @@ UNKNOWN = {
     "key_id": str(ids.key_id()),
     "chat_id": str(ids.session_id()),
     "provider": "gitlab",
+    "webhook_id": "whk_00000000000000000000000000",
+    "delivery_id": "msg_00000000000000000000000000_1",
 }
 
 

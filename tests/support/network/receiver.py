@@ -1,0 +1,68 @@
+"""A receiver of webhooks on this machine that answers as a test wants."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import from_json
+
+Answer = Callable[[int], bytes | None]
+"""What to answer to the nth message, from 0; None: nothing at all."""
+NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
+
+
+def answering(status: int, headers: str = "") -> bytes:
+    return f"HTTP/1.1 {status} So\r\n{headers}Content-Length: 0\r\n\r\n".encode()
+
+
+@dataclass
+class Message:
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return from_json(self.body)
+
+
+@dataclass
+class Receiver:
+    url: str
+    heard: list[Message] = field(default_factory=list[Message])
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def has(self, count: int) -> list[Message]:
+        """Wait until so many messages have come."""
+        async with asyncio.timeout(20):
+            while len(self.heard) < count:
+                self.news.clear()
+                await self.news.wait()
+        return self.heard
+
+
+@asynccontextmanager
+async def receiving(answer: Answer = lambda _: NO_CONTENT) -> AsyncGenerator[Receiver]:
+    hanging: set[asyncio.StreamWriter] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[1:]
+        headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in head if each)}
+        body = await reader.readexactly(int(headers["content-length"]))
+        receiver.heard.append(Message(headers, body))
+        receiver.news.set()
+        said = answer(len(receiver.heard) - 1)
+        if said is None:
+            hanging.add(writer)
+            return
+        writer.write(said)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    receiver = Receiver(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook")
+    async with server:
+        yield receiver
+        for each in hanging:
+            each.close()
