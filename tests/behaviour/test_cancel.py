@@ -122,6 +122,8 @@ async def test_a_tool_that_swallows_its_cancel_is_abandoned_and_its_late_outcome
         assert task.late_outcome is not None
         assert (task.state, task.late_outcome["state"]) == (TaskState.FAILED, "succeeded")
         assert task.late_outcome["result"] == "a hole"
+        told = (await events_of(session, "task.changed"))[-1].data["task"]
+        assert told["late_outcome"] == {"state": "succeeded", "result_preview": "a hole"}
         await session.settled()
         assert await woken_turns(session) == 1
 

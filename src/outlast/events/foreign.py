@@ -31,7 +31,12 @@ OF_A_TASK: Mapping[str, Place] = {
 BODY_OF_AN_INPUT = fields(
     context=fields(content=anything, url=anything), files=fields(name=anything), title=anything, content=message
 )
-_TASK: Mapping[str, Place] = {"task": fields(**OF_A_TASK)}
+_TOLD: Mapping[str, Place] = {
+    **OF_A_TASK,
+    **{"args": anything, "result_preview": anything, "last_line": anything},
+    "late_outcome": fields(result_preview=anything, error=ERROR),
+}
+_TASK: Mapping[str, Place] = {"task": fields(**_TOLD)}
 _TEXT: Mapping[str, Place] = {"text": anything}
 _NOTHING: Mapping[str, Place] = {}
 

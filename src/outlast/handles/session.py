@@ -24,7 +24,7 @@ from outlast.handles.services.services import Services
 from outlast.handles.turn import Sent, Turn, is_settled, last_outcome, seconds_left, settled
 from outlast.ids import InputId, TurnId
 from outlast.paging import Page
-from outlast.store.repositories import inputs, messages, spawned, tasks, turns
+from outlast.store.repositories import inputs, messages, task_facts, tasks, turns
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.sessions import SessionRow
 from outlast.store.unit import Unit
@@ -298,7 +298,7 @@ class Session(SeenSession):
 
     async def tasks(self) -> list[Task]:
         def read(connection: sa.Connection) -> tuple[Sequence[tasks.Task], Collection[str]]:
-            found = spawned.with_places(connection, tasks.page(connection, session_id=self.id, limit=500))
+            found = task_facts.with_facts(connection, tasks.page(connection, session_id=self.id, limit=500))
             return found, reading.unserved(connection, found)
 
         found, unserved = await self._read(read)

@@ -18,7 +18,7 @@ from outlast.handles.services.shown import Shown
 from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
 from outlast.store.database import Database, retry_while_unavailable
-from outlast.store.repositories import outputs, sessions, spawned, tasks
+from outlast.store.repositories import outputs, sessions, task_facts, tasks
 from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.tasks import Task as StoredTask
 from outlast.store.unit import Unit
@@ -105,7 +105,7 @@ class Tasks:
                 before=before,
                 limit=most + 1,
             )
-            return spawned.with_places(connection, found), reading.unserved(connection, found)
+            return task_facts.with_facts(connection, found), reading.unserved(connection, found)
 
         found, unserved = await self.database.read(read)
         shown = [self.shown.task(each, unserved=unserved) for each in found[:most]]
@@ -113,7 +113,7 @@ class Tasks:
 
     async def get(self, task_id: TaskId | str) -> Task:
         def read(connection: sa.Connection) -> tuple[StoredTask, Collection[str]]:
-            (task,) = spawned.with_places(connection, [self._own(connection, task_id)])
+            (task,) = task_facts.with_facts(connection, [self._own(connection, task_id)])
             return task, reading.unserved(connection, [task])
 
         task, unserved = await self.database.glance(read)

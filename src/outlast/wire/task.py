@@ -72,6 +72,12 @@ class Task(Answer):
         default=None, description="The agent it waits for, while no worker is there that has it."
     )
     origin: str = Field(default="call", description="`spawn` if it was set going on purpose, else `call`.")
+    worker_id: str | None = Field(default=None, description="The worker that has it.")
+    needs: Literal["approval", "question", "connection"] | None = Field(
+        default=None, description="What it waits for somebody to do; `request` says it in full."
+    )
+    output_size: int | None = Field(default=None, description="Characters that it has put out so far.")
+    last_line: str | None = Field(default=None, description="The last line of that.")
     place: int | None = Field(
         default=None, description="Of a spawned task that waits for a place: its number among those of its session."
     )

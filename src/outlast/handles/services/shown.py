@@ -13,6 +13,7 @@ from outlast.events.outcome import Usage
 from outlast.store.repositories.inputs import Input
 from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.tasks import Task as StoredTask
+from outlast.values.digest import object_of
 from outlast.values.foreign import message as of_message
 from outlast.values.secrets import Secrets
 from outlast.wire.task import Task
@@ -83,7 +84,7 @@ class Shown:
         return Task.model_validate(
             {
                 **{name: getattr(row, name) for name in _AS_STORED},
-                "args": row.spec.get("args"),
+                "args": object_of(row.spec.get("args")),
                 "is_cancel_requested": row.cancel_requested_at is not None,
                 "no_worker_for": row.agent if is_unserved else None,
             }
@@ -95,7 +96,7 @@ class Shown:
         if self.secrets.is_empty:
             return task
         shown = {name: place(self.secrets, getattr(task, name)) for name, place in foreign.OF_A_TASK.items()}
-        return replace(task, **shown)
+        return replace(task, **shown, last_line=self.value(task.last_line))
 
     def piece(self, piece: Piece) -> Piece:
         return replace(piece, text=self.value(piece.text))

@@ -15,6 +15,7 @@ from outlast.runs.turns.turn_calls import TurnCalls
 from outlast.runs.turns.turn_log import TurnLog
 from outlast.store.repositories import inputs, interrupted
 from outlast.values import clean
+from outlast.values.digest import object_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class CallLog:
     calls: TurnCalls
 
     async def began(self, call: ToolCallPart) -> None:
-        data = {"call_id": call.tool_call_id, "tool": call.tool_name, "args": call.args}
+        data = {"call_id": call.tool_call_id, "tool": call.tool_name, "args": object_of(call.args)}
         await self.log.add_large(EventType.CALL_STARTED, data)
 
     async def ended(

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.ids import OwnerId, SessionId, TaskId, TurnId, WorkerId
 from outlast.store.locked_session import LockedSession
+from outlast.store.repositories import task_snapshot
 from outlast.store.repositories.turns import ERROR, Disposition
 from outlast.store.sql.bulk import insert_many
 from outlast.store.sql.statement import Row, Statement
@@ -94,6 +95,10 @@ class Task:
     origin: TaskOrigin = TaskOrigin.CALL
     admitted_at: datetime | None = None
     """When a spawned task was given a place among those that may run."""
+    output_size: int | None = None
+    """Characters that it has put out, where they were asked for."""
+    last_line: str | None = None
+    """Of its output, likewise."""
     place: int | None = None
     """Of a spawned task that waits for a place: its number among those of its session that do, where it was asked."""
 
@@ -136,33 +141,14 @@ class Task:
         return self.attempt == attempt and not self.is_over and self.state is not TaskState.QUEUED
 
     @property
+    def needs(self) -> str | None:
+        """What it waits for somebody to do: an approval, an answer (question), a connection."""
+        return None if self.request is None or "closed" in self.request else self.request["kind"]
+
+    @property
     def snapshot(self) -> dict[str, Any]:
         """What an event tells of a task: everything but its bodies."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "origin": self.origin.value,
-            "agent": self.agent,
-            "tool": self.tool,
-            "call_id": self.call_id,
-            "title": self.title,
-            "state": self.state.value,
-            "detail": self.detail,
-            "progress": self.progress,
-            "error": self.error,
-            "artifacts": self.artifacts,
-            "attempt": self.attempt,
-            "wake": self.wake.value,
-            "is_cancel_requested": self.cancel_requested_at is not None,
-            "settled": self.settled,
-            "links": self.links,
-            "parked": self.parked,
-            "started_at": None if self.started_at is None else self.started_at.isoformat(),
-            "ran_seconds": self.ran_seconds,
-            **({} if self.usage is None else {"usage": self.usage}),
-            **({} if self.place is None else {"place": self.place}),
-            **({} if self.request is None else {"request": self.request}),
-        }
+        return task_snapshot.of(self)
 
 
 @dataclass(frozen=True, slots=True)

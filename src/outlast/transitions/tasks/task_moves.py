@@ -15,7 +15,7 @@ from outlast.events.signals import task_topic
 from outlast.events.types import EventType
 from outlast.ids import TaskId, WorkerId
 from outlast.store.outbox import Work
-from outlast.store.repositories import inputs, spending, tasks
+from outlast.store.repositories import inputs, spending, task_facts, tasks
 from outlast.store.repositories.inputs import InputKind, InputState
 from outlast.store.repositories.spending import Spent, stored
 from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
@@ -58,6 +58,8 @@ def end(
         is_outcome = error is None or error["kind"] not in VERDICTS
         if is_outcome and task.is_over and task.late_outcome is None and task.attempt == attempt:
             tasks.set_values(unit, task_id, late_outcome=tasks.encode(late))
+            if target is not TaskState.CANCELED:  # that its code heeded its cancel is no news
+                tell(unit, EventType.TASK_CHANGED, again(unit, task_id))
         return Disposition.STALE_ATTEMPT
     return _end(unit, task, target, result=result, error=error, content=content)
 
@@ -82,7 +84,7 @@ def _end(
         ended = replace(task, state=target, result=result, error=error, ended_at=unit.now)
         if open_request.is_open(ended):
             ended = replace(ended, request=open_request.close_at_end(unit, ended))
-        tell(unit, EventType.TASK_ENDED, ended)
+        tell(unit, EventType.TASK_ENDED, task_facts.with_outputs(unit.connection, [ended])[0])
         _wake(unit, ended, content)
     return moved
 
