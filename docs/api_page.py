@@ -24,7 +24,8 @@ else under the same key is refused.
 **Streams.** A route that lists `text/event-stream` streams with `Accept: text/event-stream`: what is there is
 replayed, then what comes is followed, also after the end of a turn. Each event has an `id:`; go on after it with
 `Last-Event-ID` or `?after=`. A comment comes every ten seconds while nothing happens. Frames without an `id:` are
-said to this reader only (`stream.lagged`, `stream.expired`, `session.deleted`).
+said to this reader only (`stream.opened`, `stream.live`, `stream.lagged`, `stream.expired`, `task.output`,
+`session.deleted`).
 
 **A parameter without a value is not given.** Pages build addresses from what they have: `?after=`, `?after=undefined`
 and `?after=null` are read as if the parameter were left out. In `search`, `external_id`, `agent`, `kind` and `owner_id`

@@ -141,12 +141,16 @@ class Outlast(Generic[DepsT, OutputT]):
         *,
         after: str | None = None,
         sessions: Sequence[SessionId | str] = (),
+        outputs: Sequence[str] = (),
         follow: bool = True,
         with_money: bool = True,
+        says_live: bool = False,
     ) -> OwnerStream:
-        """What changes in all sessions of an owner, and everything in those asked for. Use it in `async with`.
+        """What changes in all sessions of an owner, everything in those asked for, and the output of tasks asked for.
 
-        `with_money=False`: as a tenant may see it, without what anything cost.
+        A session may be asked for from a position: `ses_…:4013` is the number of an event, `ses_…:now`. Output
+        likewise: `tsk_…:12518`, `tsk_…:end`. Use it in `async with`. `with_money=False`: as a tenant may see it,
+        without what anything cost. `says_live`: `stream.live` comes when all that was there has been told.
         """
         services = replace(self._open(), is_money_shown=with_money)
         return OwnerStream(
@@ -155,8 +159,12 @@ class Outlast(Generic[DepsT, OutputT]):
             OwnerId(owner_id),
             after=after,
             sessions=sessions,
+            outputs=outputs,
             follow=follow,
             show=services.shown.event,
+            pages=services.pages,
+            max_lag=services.max_reader_lag,
+            says_live=says_live,
         )
 
     async def usage_of(self, owner_id: str) -> UsageReport:

@@ -110,7 +110,7 @@ async def test_a_stream_waits_while_the_store_is_away(
     """P4: a look that fails costs a moment: the stream goes on in the same connection, and has everything."""
     answering = Checkpoint()
     failures = [StoreUnavailable("away") for _ in range(3)]
-    place = "outlast.handles.services.log_reader._page" if kind == "log" else "outlast.handles.feed._Page"
+    place = "outlast.handles.services.log_reader._page" if kind == "log" else "outlast.store.repositories.feed.page"
     async with (
         serving(runtime(scripted([text("One. "), gate(answering), text("Two.")]))) as server,
         running(server.url) as wire,

@@ -50,7 +50,7 @@ class Feed(SilentOutbox):
 
     def deliver(self, committed: Committed) -> None:
         topics = {log_topic(event.session_id) for event in committed.events}
-        self.signals.publish([*topics, *committed.signals])
+        self.signals.publish([*topics, *committed.signals], committed.news)
 
     def stream(
         self, after: str | None = None, *, logs: Sequence[str] = (), follow: bool = False, owner_id: str = OWNER

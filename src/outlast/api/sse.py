@@ -48,34 +48,48 @@ def wants_events(accept: str | None) -> bool:
 
 def frame(event: Event, position: str | int | None) -> bytes:
     """One event; `position` is what a client sends back to go on after it."""
-    body = to_json(
+    return _framed(_body(event), position)
+
+
+def _body(event: Event) -> bytes:
+    return to_json(
         {
             "number": event.number,
             "type": event.type,
             "at": event.at,
-            "session_id": event.session_id,
+            "session_id": event.session_id or None,
             "turn_id": event.turn_id,
             "task_id": event.task_id,
             "data": event.data,
         }
     )
+
+
+def _framed(body: bytes, position: str | int | None) -> bytes:
     if position is None:
         return b"data: %b\n\n" % body
     return b"id: %b\ndata: %b\n\n" % (str(position).encode(), body)
 
 
 class FrameCache:
-    """Frames of events that many readers are sent: made once while they are fresh."""
+    """Events that many readers are sent: encoded once while they are fresh."""
 
     def __init__(self, most: int = 1_000) -> None:
         self._most = most
         self._known: OrderedDict[int, tuple[Event, bytes]] = OrderedDict()
 
     def frame(self, event: Event) -> bytes:
+        return _framed(self._encoded(event), event.number)
+
+    def fed(self, event: Event, cursor: str) -> bytes:
+        """A frame of the feed."""
+        return _framed(self._encoded(event), None if event.is_control else cursor)
+
+    def _encoded(self, event: Event) -> bytes:
         found = self._known.get(id(event))
         if found is not None and found[0] is event:
             return found[1]
-        made = frame(event, event.number)
+        made = _body(event)
         if len(made) <= _SMALL:
             self._known[id(event)] = (event, made)
             if len(self._known) > self._most:

@@ -33,13 +33,20 @@ class Client:
         self.webhooks = Webhooks(self._connection)
 
     def events(
-        self, *, after: str | None = None, sessions: Sequence[str] = (), types: Sequence[str] = ()
+        self,
+        *,
+        after: str | None = None,
+        sessions: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        types: Sequence[str] = (),
     ) -> FeedStream:
         """What changes in all your sessions, and everything of those in `sessions`, as `(cursor, event)`.
 
-        From the beginning, from a cursor, or with `after="now"` what comes next. Use it in `async with`.
+        From the beginning, from a cursor, or with `after="now"` what comes next. A session may be asked for from a
+        position: `ses_…:4013`, `ses_…:now`; the output of tasks likewise, which comes as `task.output`:
+        `outputs=["tsk_…:12518", "tsk_…:end"]`. Use it in `async with`.
         """
-        return FeedStream(self._connection, after=after, sessions=sessions, types=types)
+        return FeedStream(self._connection, after=after, sessions=sessions, outputs=outputs, types=types)
 
     async def me(self) -> MeAnswer:
         """Who the caller is to the server, what it may do, and the server's version, features and limits."""

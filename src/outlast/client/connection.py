@@ -88,12 +88,16 @@ class Connection:
                 raise failure
 
     async def follow(
-        self, path: str, *, params: Params | None = None, position: Callable[[], str | None]
+        self,
+        path: str,
+        *,
+        params: Params | Callable[[], Params] | None = None,
+        position: Callable[[], str | None],
     ) -> AsyncGenerator[ServerSentEvent]:
         """The frames of a stream, over as many connections as it takes. Close it when you leave early.
 
-        Each connection goes on after `position()`. It ends when the server says that the thing is gone, if it was
-        there before; a stream that ends in any other way is picked up again.
+        Each connection goes on after `position()`, with `params` as they are then. It ends when the server says that
+        the thing is gone, if it was there before; a stream that ends in any other way is picked up again.
         """
         pauses = Pauses(self._patience)
         was_open = False
@@ -104,7 +108,7 @@ class Connection:
             asked_for = 0.0
             opened = float("inf")
             try:
-                async with self._stream(path, params, headers) as response:
+                async with self._stream(path, params() if callable(params) else params, headers) as response:
                     self._has_answered = True
                     if not response.is_success:
                         await response.aread()

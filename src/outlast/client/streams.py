@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from outlast.client.connection import Connection, path
+from outlast.client.connection import Connection, Params, path
 from outlast.events.closable import Stream
 from outlast.events.event import Event
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.wire.task import PieceAnswer, Task
 
-NOW = "now"
+_OPENED, _LIVE, _OUTPUT = "stream.opened", "stream.live", "task.output"
 DELETED = "session.deleted"
 
 
@@ -63,30 +63,65 @@ class EventStream(Stream[Event]):
 
 
 class FeedStream(Stream[Fed]):
-    """What changes in all sessions of the caller, and everything of those that are named."""
+    """What changes in all sessions of the caller, everything of those that are named, and the output of tasks.
+
+    `cursor`: where to go on; known from when the stream is open. `is_live`: all that was there has been given.
+    `opened`: what the server said last when it opened the stream: its clock, its version.
+    """
 
     def __init__(
-        self, connection: Connection, *, after: str | None, sessions: Sequence[str], types: Sequence[str]
+        self,
+        connection: Connection,
+        *,
+        after: str | None,
+        sessions: Sequence[str],
+        outputs: Sequence[str],
+        types: Sequence[str],
     ) -> None:
         super().__init__(self._follow())
         self.cursor = after
+        self.is_live = False
+        self.opened: dict[str, Any] = {}
         self._connection = connection
+        self._after = after
+        self._last: str | None = None
+        """Where the server said that it is: from then on that counts, and not the positions that were asked for."""
         self._params = {"sessions": ",".join(sessions) or None, "types": ",".join(types) or None}
+        self._offsets = dict(_asked_output(each) for each in outputs)
 
     async def _follow(self) -> AsyncGenerator[Fed]:
-        if self.cursor == NOW:
-            # Asked once: "now" after a cut would be later than the last event that was given.
-            page = await self._connection.ask("GET", "/v1/events", params={**self._params, "after": NOW, "limit": 1})
-            self.cursor = page["next"]
-        frames = self._connection.follow("/v1/events", params=self._params, position=lambda: self.cursor)
+        frames = self._connection.follow("/v1/events", params=self._asked, position=lambda: self._last)
         async with aclosing(frames):
             async for frame in frames:
-                event = event_of(from_json(frame.data))
-                if event.number is not None:
-                    if frame.id == self.cursor:
+                data = from_json(frame.data)
+                if data["type"] == _OPENED:
+                    self.opened, self.is_live = data["data"], False
+                    self.cursor = self._last = self.opened["cursor"]
+                    self._offsets.update((id, str(offset)) for id, offset in self.opened["outputs"].items())
+                    continue
+                if data["type"] == _LIVE:
+                    self.is_live = True
+                    continue
+                event = event_of(data)
+                if event.type == _OUTPUT:
+                    offset = self._offsets.get(event.data["task_id"])
+                    if offset is not None and offset.isdigit() and event.data["next_offset"] <= int(offset):
                         continue
-                    self.cursor = frame.id
+                    self._offsets[event.data["task_id"]] = str(event.data["next_offset"])
+                elif event.number is not None:
+                    self.cursor = self._last = frame.id
                 yield Fed(self.cursor or "", event)
+
+    def _asked(self) -> Params:
+        """Output goes on where it was; everything else does by the cursor."""
+        outputs = ",".join(id if offset is None else f"{id}:{offset}" for id, offset in self._offsets.items())
+        after = self._after if self._last is None else None
+        return {**self._params, "after": after, "outputs": outputs or None}
+
+
+def _asked_output(asked: str) -> tuple[str, str | None]:
+    task_id, _, offset = asked.partition(":")
+    return task_id, offset or None
 
 
 class OutputStream(Stream[PieceAnswer]):

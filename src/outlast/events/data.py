@@ -279,6 +279,20 @@ class RequestClosed(TypedDict):
     reason: NotRequired[str]
 
 
+class StreamOpened(TypedDict):
+    """The first of a feed's stream."""
+
+    cursor: Annotated[str, Field(description="where it begins")]
+    now: Annotated[str, Field(description="the server's clock")]
+    version: Annotated[str, Field(description="the server's")]
+    heartbeat_seconds: float
+    outputs: Annotated[dict[str, int], Field(description="where each output begins, by task")]
+
+
+class StreamLive(TypedDict):
+    """All that was there has been told: what follows is told as it happens."""
+
+
 class StreamLagged(TypedDict):
     position: Annotated[int, Field(description="to resume from")]
     behind: int
@@ -287,6 +301,16 @@ class StreamLagged(TypedDict):
 class StreamExpired(TypedDict):
     first: Annotated[int | None, Field(description="number that is kept")]
     snapshot: JsonData | None
+
+
+class TaskOutput(TypedDict):
+    """A piece of the raw output of a task that was asked for."""
+
+    task_id: str
+    offset: Annotated[int, Field(description="characters before it")]
+    next_offset: Annotated[int, Field(description="to read on from")]
+    text: str
+    cut: Annotated[int, Field(description="characters just before it that are no longer kept")]
 
 
 DATA: Mapping[EventType, type[Any]] = {
@@ -321,7 +345,10 @@ DATA: Mapping[EventType, type[Any]] = {
     EventType.TASK_ENDED: TaskTold,
     EventType.REQUEST_OPENED: RequestOpened,
     EventType.REQUEST_CLOSED: RequestClosed,
+    EventType.STREAM_OPENED: StreamOpened,
+    EventType.STREAM_LIVE: StreamLive,
     EventType.STREAM_LAGGED: StreamLagged,
     EventType.STREAM_EXPIRED: StreamExpired,
+    EventType.TASK_OUTPUT: TaskOutput,
 }
 """The type of `data`, by the type of event. Adding a type means adding it here: tests enumerate."""

@@ -72,8 +72,11 @@ FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
     EventType.TASK_ENDED: _TASK,
     EventType.REQUEST_OPENED: {"request": fields(**_REQUEST), "title": anything},
     EventType.REQUEST_CLOSED: _CLOSED,
+    EventType.STREAM_OPENED: _NOTHING,
+    EventType.STREAM_LIVE: _NOTHING,
     EventType.STREAM_LAGGED: _NOTHING,
     EventType.STREAM_EXPIRED: {"snapshot": fields(title=anything, inbox=fields(text=anything))},
+    EventType.TASK_OUTPUT: _TEXT,
 }
 _PLACES: Mapping[str, Place] = {type_.value: fields(**places) for type_, places in FOREIGN.items()}
 

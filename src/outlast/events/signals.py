@@ -1,8 +1,9 @@
 """Signals: hints to look. They may be lost; whoever waits looks again by itself. Some bring along what there is."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Protocol
 from weakref import ref
 
@@ -11,12 +12,13 @@ from outlast.ids import InputId, KeyId, OwnerId, SessionId, TaskId, TurnId
 
 RECHECK_SECONDS = 2.0
 """How long a waiter trusts silence before it looks again."""
+_LOG = "log:"
 _MOST_LINES = 64
 """What is kept for a slow reader; one that has more to read looks at the database."""
 
 
 def log_topic(session_id: SessionId) -> str:
-    return f"log:{session_id}"
+    return f"{_LOG}{session_id}"
 
 
 def turn_topic(turn_id: TurnId) -> str:
@@ -38,6 +40,11 @@ def task_topic(task_id: TaskId) -> str:
     return f"task:{task_id}"
 
 
+def output_topic(session_id: SessionId, output_id: str) -> str:
+    """For whoever follows the output of a call."""
+    return f"output:{session_id}:{output_id}"
+
+
 def feed_topic(owner_id: OwnerId) -> str:
     """For whoever follows all that happens to an owner's sessions."""
     return f"feed:{owner_id}"
@@ -53,6 +60,18 @@ def key_topic(key_id: KeyId) -> str:
     return f"key:{key_id}"
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came to a subscription since it was last asked."""
+
+    news: Sequence[News]
+    """Of logs, in order."""
+    are_logs_whole: bool
+    """Whether the news are all that happened to the logs."""
+    others: Collection[str]
+    """Topics of other kinds that were signalled."""
+
+
 class Subscription:
     """Remembers that a signal came until it is waited for, and what it brought until that is taken."""
 
@@ -60,11 +79,16 @@ class Subscription:
         self._event = asyncio.Event()
         self._with_news = with_news
         self._news: list[News] = []
+        self._others: set[str] = set()
         self._room = _MOST_LINES
 
-    def notify(self, news: News | None = None) -> None:
+    def notify(self, news: News | None = None, *, topic: str | None = None) -> None:
+        """`topic`: one of another kind than logs."""
         if self._with_news:
-            self._keep(news)
+            if topic is None:
+                self._keep(news)
+            else:
+                self._others.add(topic)
         self._event.set()
 
     def _keep(self, news: News | None) -> None:
@@ -77,8 +101,13 @@ class Subscription:
 
     def take(self) -> Sequence[News]:
         """All that came since the last time, in order. Empty: look at the database."""
-        news, self._news, self._room = self._news, [], _MOST_LINES
-        return news
+        return self.hear().news
+
+    def hear(self) -> Heard:
+        """All that came since the last time."""
+        heard = Heard(self._news, self._room >= 0, self._others)
+        self._news, self._room, self._others = [], _MOST_LINES, set()
+        return heard
 
     async def wait(self, seconds: float | None = None) -> None:
         """Until a signal comes or the time has passed: look again either way. `RECHECK_SECONDS` if none is given."""
@@ -151,7 +180,7 @@ class LocalSignals:
             for each in tuple(self._by_topic.get(topic, ())):
                 subscription = each()
                 if subscription is not None:
-                    subscription.notify(brought.get(topic))
+                    subscription.notify(brought.get(topic), topic=None if topic.startswith(_LOG) else topic)
 
     def recheck(self) -> None:
         """Signals may have been lost: everybody looks."""

@@ -35,15 +35,29 @@ class EventType(StrEnum):
     TASK_ENDED = "task.ended"
     REQUEST_OPENED = "request.opened"
     REQUEST_CLOSED = "request.closed"
+    STREAM_OPENED = "stream.opened"
+    STREAM_LIVE = "stream.live"
     STREAM_LAGGED = "stream.lagged"
     STREAM_EXPIRED = "stream.expired"
+    TASK_OUTPUT = "task.output"
 
 
 TERMINAL = frozenset({EventType.TURN_COMPLETED, EventType.TURN_FAILED, EventType.TURN_STOPPED})
 """The ends of a turn: exactly one of them stands in the log for each turn that ended."""
 
-FED = frozenset(each for each in EventType if each.partition(".")[0] in ("session", "input", "turn", "task", "request"))
-"""Changes of state: these also stand in their owner's feed."""
-
-CONTROL = frozenset({EventType.STREAM_LAGGED, EventType.STREAM_EXPIRED})
+CONTROL = frozenset(
+    {
+        EventType.STREAM_OPENED,
+        EventType.STREAM_LIVE,
+        EventType.STREAM_LAGGED,
+        EventType.STREAM_EXPIRED,
+        EventType.TASK_OUTPUT,
+    }
+)
 """Said to one reader only: never stored, no number."""
+
+FED = (
+    frozenset(each for each in EventType if each.partition(".")[0] in ("session", "input", "turn", "task", "request"))
+    - CONTROL
+)
+"""Changes of state: these also stand in their owner's feed."""

@@ -1,74 +1,49 @@
 """One stream over all sessions of an owner: replay from a cursor, then follow. Complete, in order, nothing twice.
 
-It tells what changes in every session, and everything of the sessions whose logs are asked for. A session's
-events come in the order of its log; those of different sessions in the order of their commits.
+It tells what changes in every session, everything of the sessions whose logs are asked for, and the output of the
+tasks that are asked for. A session's events come in the order of its log; those of different sessions in the order
+of their commits. Only progress may be late or left out: of a task whose session is not asked for, a reader that
+follows is told at most once a second how far it is. What is held for that when a reader goes is not told again.
 """
 
-import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, Self
 
 import sqlalchemy as sa
 
+from outlast.clock import monotonic
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.event import Event
-from outlast.events.signals import Signals, Subscription, feed_topic, log_topic
+from outlast.events.signals import RECHECK_SECONDS, Signals, Subscription, feed_topic, log_topic
+from outlast.events.stream import Page
 from outlast.events.types import EventType
+from outlast.handles.following import outputs as followed_outputs
+from outlast.handles.following.merge import Fed, Merge
+from outlast.handles.following.outputs import Outputs
+from outlast.handles.following.place import MOST_LOGS, NOW, Place, asked_logs, asked_outputs, parse
+from outlast.handles.following.progress import Progress
+from outlast.handles.services.log_reader import LogPages
 from outlast.ids import OwnerId, SessionId
 from outlast.store.database import Database
-from outlast.store.repositories import events, feed, sessions
-from outlast.store.repositories.feed import Line
+from outlast.store.repositories import feed, sessions
+
+__all__ = ["MOST_LOGS", "PAGE", "Fed", "OwnerStream"]
 
 PAGE = 500
-MOST_LOGS = 20
-"""Sessions whose whole logs one stream may carry: each costs a read whenever something happens."""
-NOW = "now"
-_CURSOR = re.compile(r"1\.(\d{1,18})((?:\.ses_[0-9a-z]{26}:\d{1,18})*)")
-
-
-class Fed(NamedTuple):
-    """An event, and the cursor to resume from after it."""
-
-    cursor: str
-    event: Event
-
-
-@dataclass(slots=True)
-class _Place:
-    """How far a reader is: in the feed, and in each log it asked for.
-
-    A log is never ahead of the feed by a change of state. So a reader may come back and ask for other logs: what it
-    had from a log it no longer asks for is exactly what the feed has told it.
-    """
-
-    number: int = 0
-    logs: dict[SessionId, int] = field(default_factory=dict[SessionId, int])
-
-    def copy(self) -> "_Place":
-        return _Place(self.number, dict(self.logs))
-
-    @property
-    def cursor(self) -> str:
-        return ".".join([f"1.{self.number}", *(f"{id}:{number}" for id, number in self.logs.items())])
-
-
-def _parse(cursor: str) -> _Place:
-    parts = _CURSOR.fullmatch(cursor)
-    if parts is None:
-        raise InvalidInput("This is not a cursor of the feed: give the one that came with an event, or none.")
-    logs = (each.rpartition(":") for each in parts[2].split(".")[1:])
-    return _Place(int(parts[1]), {SessionId(id): int(number) for id, _, number in logs})
+_LEAST = 50
+"""Of many logs little of each is read at once: what was read and is not told yet stays below a few pages."""
 
 
 class OwnerStream:
     """An async iterator over `(cursor, event)`. Use it in `async with`, or close it when you leave early.
 
-    `after=None` begins at the beginning, `after="now"` with what comes next. A log that is asked for and that the
-    cursor does not know is told from its beginning. Entering it raises `NotFound` for a session of another owner.
+    `after=None` begins at the beginning, `after="now"` with what comes next. A log may be asked for from a position:
+    `ses_…:4013`, or `ses_…:now`; without one it goes on where the cursor has it, else it is told from its beginning.
+    The output of a task likewise: `tsk_…:12518`, `tsk_…:end`, or from its beginning. Entering it raises `NotFound`
+    for a session or a task of another owner.
     """
 
     def __init__(
@@ -79,31 +54,47 @@ class OwnerStream:
         *,
         after: str | None = None,
         sessions: Sequence[SessionId | str] = (),
+        outputs: Sequence[str] = (),
         follow: bool = True,
         show: Callable[[Event], Event] | None = None,
+        pages: LogPages | None = None,
+        max_lag: int = 10_000,
+        says_live: bool = False,
     ) -> None:
-        """`show`: an event as this reader may see it."""
-        if len(sessions) > MOST_LOGS:
-            raise InvalidInput(f"{len(sessions)} logs are too many for one stream: ask for at most {MOST_LOGS}.")
-        known = _Place() if after is None or after == NOW else _parse(after)
-        asked = [SessionId(each) for each in sessions]
-        self._place = _Place(known.number, {each: known.logs.get(each, 0) for each in asked})
+        """`show`: an event as this reader may see it. `says_live`: it is told when all that was there has been told."""
+        if outputs and not follow:
+            raise InvalidInput("Output is told to a reader that follows: ask for the stream, or for the task's output.")
+        self._asked, self._asked_outputs = asked_logs(sessions), asked_outputs(outputs)
+        self._known = Place() if after is None or after == NOW else parse(after)
         self._begins_now = after == NOW
         self._database = database
+        self._pages = pages or LogPages(database)
         self._owner_id = owner_id
         self._ready: deque[Fed] = deque()
-        self._is_open = False
-        self._is_at_end = False
+        self._merge: Merge | None = None
+        self._progress = Progress()
+        self._outputs = Outputs(self._pages, ())
         self._is_done = False
         self._is_following = follow
         self._show = show
-        topics = [feed_topic(owner_id), *map(log_topic, asked)]
-        self._subscription: Subscription | None = signals.subscribe(*topics) if follow else None
+        self._max_lag = max_lag
+        self._says_live = says_live and follow
+        self._signals = signals
+        self._subscription: Subscription | None = None
+        self.is_live = False
+        """Whether all that was there when it was opened has been read."""
+        self._has_caught_up = False
+        self._rechecked_at = 0.0
 
     @property
     def cursor(self) -> str:
         """Where the stream was opened, or how far it has read."""
-        return self._place.cursor
+        return (self._known if self._merge is None else self._merge.place).cursor
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """How far the output of each task was told that has not ended."""
+        return self._outputs.offsets
 
     def __aiter__(self) -> AsyncIterator[Fed]:
         return self
@@ -113,8 +104,19 @@ class OwnerStream:
             if self._is_done:
                 raise StopAsyncIteration
             await self._fill()
-        cursor, event = self._ready.popleft()
-        return Fed(cursor, event if self._show is None else self._show(event))
+        return self._next()
+
+    async def batch(self, most: int = PAGE) -> list[Fed]:
+        """What is there, at least one event: all that can be sent at once. Empty when the stream has ended."""
+        while not self._ready:
+            if self._is_done:
+                return []
+            await self._fill()
+        return [self._next() for _ in range(min(most, len(self._ready)))]
+
+    def _next(self) -> Fed:
+        fed = self._ready.popleft()
+        return fed if self._show is None else Fed(fed.cursor, self._show(fed.event))
 
     async def aclose(self) -> None:
         self._is_done = True
@@ -130,102 +132,127 @@ class OwnerStream:
     ) -> None:
         await self.aclose()
 
-    async def _open(self) -> None:
-        if not self._is_open:
-            self._place = await self._database.read(self._begin)
-            self._is_open = True
+    async def _open(self) -> Merge:
+        if self._merge is None:
+            merge, followed = await self._database.read(self._begin)
+            if self._is_following and not self._is_done:  # nothing was looked at yet: no signal is missed
+                topics = [feed_topic(self._owner_id), *map(log_topic, self._asked), *(each.topic for each in followed)]
+                self._subscription = self._signals.subscribe(*topics, with_news=True)
+            self._outputs = Outputs(self._pages, followed)
+            self._merge = merge
+        return self._merge
 
-    def _begin(self, connection: sa.Connection) -> _Place:
-        place = self._place.copy()
-        for session_id in place.logs:
+    def _begin(self, connection: sa.Connection) -> tuple[Merge, list[followed_outputs.Output]]:
+        place, bounds = Place(self._known.number), dict[SessionId, int]()
+        for session_id, position in self._asked.items():
             row = sessions.get(connection, session_id, self._owner_id)
             if row is None:
                 raise NotFound("There is no such session.", id=session_id)
-            if self._begins_now:
-                place.logs[session_id] = row.last_event
+            bounds[session_id] = row.last_event
+            if position is None:
+                position = NOW if self._begins_now else self._known.logs.get(session_id, 0)
+            place.logs[session_id] = row.last_event if position == NOW else int(position)
         if self._begins_now:
             place.number = feed.last(connection, self._owner_id)
-        return place
+        return Merge(place, bounds), followed_outputs.found(connection, self._owner_id, self._asked_outputs)
 
     async def _fill(self) -> None:
-        await self._open()
-        if self._is_at_end and self._subscription is not None:
-            await self._subscription.wait()
-            self._is_at_end = False  # a reader that asks again after a failed look must not wait for another signal
-        page = await self._database.read(lambda connection: _Page(connection, self._owner_id, self._place.copy()))
+        merge = await self._open()
+        if merge.is_idle and self._subscription is not None and self.is_live:
+            await self._wait(merge, self._subscription)
+            if self._is_done:
+                return
+        await self._look(merge)
         if self._is_done:
             return
-        self._place = page.place
-        self._ready.extend(page.told)
-        self._is_at_end = page.is_last
-        self._is_done = page.is_last and not self._is_following
+        self._tell(merge.take(PAGE))
+        if merge.is_idle:
+            self._has_caught_up = True
+            if not self._is_following:
+                self._is_done = True
+            elif not self.is_live:
+                self.is_live = True
+                if self._says_live:
+                    self._say(EventType.STREAM_LIVE, {})
+        if self._is_following:
+            now = monotonic()
+            for event in self._progress.due(now):
+                self._ready.append(Fed(merge.place.cursor, event))
+            for event in await self._outputs.due(now):
+                self._ready.append(Fed(merge.place.cursor, event))
 
+    async def _wait(self, merge: Merge, subscription: Subscription) -> None:
+        """Until there may be something to tell."""
+        due = [at for at in (self._progress.next_at, self._outputs.next_at) if at is not None]
+        now = monotonic()
+        await subscription.wait(min([RECHECK_SECONDS, *(max(0.0, at - now) for at in due)]))
+        heard, now = subscription.hear(), monotonic()
+        if now >= self._rechecked_at + RECHECK_SECONDS:  # signals may be lost
+            self._rechecked_at = now
+            merge.all_is_stale()
+            self._outputs.all_is_stale()
+        if not heard.are_logs_whole:
+            merge.all_is_stale()
+        merge.brought(heard.news)
+        merge.are_lines_stale = merge.are_lines_stale or feed_topic(self._owner_id) in heard.others
+        self._outputs.heard(heard.others)
 
-class _Page:
-    """What comes next after a place, from one moment of the database: the feed and the logs agree."""
+    async def _look(self, merge: Merge) -> None:
+        """At all that is stale: the lines first. What could not be read stays stale."""
+        if merge.are_lines_stale and not merge.lines:
+            read = {id: log.known for id, log in merge.logs.items()}
+            limit = PAGE
+            lines = await self._pages.lines(self._owner_id, merge.known, limit)
+            if self._has_caught_up and len(lines) == limit:
+                await self._say_lagged(merge)
+            merge.found_lines(lines, is_last=len(lines) < limit, read=read)
+        limit = max(min(PAGE, _LEAST), PAGE // max(1, len(merge.logs)))
+        for id, log in list(merge.logs.items()):
+            if not log.is_stale or log.ready:
+                continue
+            page = await self._pages.page(id, self._owner_id, log.known, limit)
+            expired = None
+            if page is not None and log.known + 1 < page.first:
+                expired = await self._expired(id, page.first)
+            elif page is not None and self._has_caught_up and page.last - log.known > self._max_lag:
+                self._has_caught_up = False
+                position = merge.place.logs[id]
+                self._say(EventType.STREAM_LAGGED, {"position": position, "behind": page.last - log.known}, id)
+            merge.found_log(id, page, is_last=_is_last(page, limit), expired=expired)
 
-    def __init__(self, connection: sa.Connection, owner_id: OwnerId, place: _Place) -> None:
-        self.place = place
-        self.told: list[Fed] = []
-        self._connection = connection
-        self._owner_id = owner_id
-        lines = feed.page(connection, owner_id, place.number, PAGE)
-        is_whole = all(map(self._line, lines))
-        self.is_last = is_whole and len(lines) < PAGE and self._rests()
+    async def _say_lagged(self, merge: Merge) -> None:
+        """If many lines wait: one look, and not again before it has caught up."""
+        behind = await self._database.read(
+            lambda connection: feed.behind(connection, self._owner_id, merge.known, self._max_lag)
+        )
+        if behind > self._max_lag:
+            self._has_caught_up = False
+            self._say(EventType.STREAM_LAGGED, {"position": merge.known, "behind": behind})
 
-    def _line(self, line: Line) -> bool:
-        """Tell a line of the feed; False when there is more to tell before it."""
-        if line.session_id in self.place.logs and not self._log(line.session_id, line):
-            return False
-        self.place.number = line.number
-        if line.session_id in self.place.logs:
-            return True
-        if line.event is not None:
-            self._tell(line.event)
-        elif line.type == EventType.SESSION_DELETED:
-            self._tell(Event(line.session_id, line.event_number, line.type, line.at, {}))
-        return True
-
-    def _rests(self) -> bool:
-        """What the logs have after the last change of state: words and calls of a running turn."""
-        return all(self._log(session_id, None) for session_id in tuple(self.place.logs))
-
-    def _log(self, session_id: SessionId, until: Line | None) -> bool:
-        """Tell a log up to the event of a line, or up to its end; False when that did not fit in this page."""
-        position = self.place.logs[session_id]
-        if until is not None and position >= until.event_number:
-            return True
-        bounds = events.bounds(self._connection, session_id)
-        if bounds is None:
-            del self.place.logs[session_id]
-            return True
-        if position + 1 < bounds[0]:
-            self._say_expired(session_id, bounds[0])
-        end = bounds[1] if until is None else until.event_number
-        while len(self.told) < PAGE:
-            found = [
-                (event, event.number)
-                for event in events.page(self._connection, session_id, self.place.logs[session_id], PAGE)
-                if event.number is not None and event.number <= end
-            ]
-            for event, number in found:
-                self.place.logs[session_id] = number
-                if until is not None and number == end:
-                    self.place.number = until.number
-                self._tell(event)
-            if len(found) < PAGE:
-                return True
-        return False
-
-    def _say_expired(self, session_id: SessionId, first: int) -> None:
+    async def _expired(self, session_id: SessionId, first: int) -> Event:
         """The log no longer has what comes next: say what it has, and go on from there."""
-        self.place.logs[session_id] = first - 1
-        row = sessions.get(self._connection, session_id, self._owner_id)
-        shown = (
+        row = await self._database.read(lambda connection: sessions.get(connection, session_id, self._owner_id))
+        shown: dict[str, Any] = (
             {} if row is None else {"id": row.id, "title": row.title, "turn_id": row.turn_id, "is_held": row.is_held}
         )
-        data = {"first": first, "snapshot": shown}
-        self._tell(Event(session_id, None, EventType.STREAM_EXPIRED.value, datetime.now(UTC), data))
+        return _control(EventType.STREAM_EXPIRED, {"first": first, "snapshot": shown}, session_id)
 
-    def _tell(self, event: Event) -> None:
-        self.told.append(Fed(self.place.cursor, event))
+    def _say(self, type_: EventType, data: dict[str, Any], session_id: SessionId | None = None) -> None:
+        self._ready.append(Fed(self.cursor, _control(type_, data, session_id)))
+
+    def _tell(self, told: Sequence[Fed]) -> None:
+        if not self._is_following:
+            self._ready.extend(told)
+            return
+        now = monotonic()
+        for fed in told:
+            if fed.event.session_id in self._asked or self._progress.admits(fed.event, now):
+                self._ready.append(fed)
+
+
+def _is_last(page: Page | None, limit: int) -> bool:
+    return page is None or len(page.events) < limit
+
+
+def _control(type_: EventType, data: dict[str, Any], session_id: SessionId | None) -> Event:
+    return Event(session_id or SessionId(""), None, type_.value, datetime.now(UTC), data)

@@ -12,6 +12,9 @@ from outlast.events.data import DATA
 from outlast.events.types import EventType
 from outlast.wire.forms import SESSION_ID, TURN_ID, Answer
 
+_OF_NO_SESSION = (EventType.STREAM_OPENED, EventType.STREAM_LIVE, EventType.STREAM_LAGGED)
+"""They may tell of the stream itself."""
+
 
 class _Envelope(BaseModel):
     """A fact in the log. `number` is null only for what is said to one reader (`stream.*`)."""
@@ -75,6 +78,8 @@ def _union() -> CoreSchema:
 def _model(type_: EventType) -> Any:
     name = "".join(each.capitalize() for each in type_.value.split(".")) + "Event"
     fields: dict[str, Any] = {"type": (Literal[type_.value], ...), "data": (DATA[type_], ...)}
+    if type_ in _OF_NO_SESSION:
+        fields["session_id"] = (str | None, ...)
     return create_model(name, __base__=_Envelope, __doc__=DATA[type_].__doc__ or f"`{type_.value}`", **fields)
 
 

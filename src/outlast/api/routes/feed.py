@@ -1,16 +1,23 @@
 """The feed: states of all of an owner's sessions, as pages or as one stream that never loses its place."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from outlast import __version__ as version
 from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
 from outlast.api.routes.events import Types, filter_of
 from outlast.api.wiring import COMMON, EVENT_STREAM, FOUND, Accept, LastEventId, Runtime, sees_money
+from outlast.events.event import Event
+from outlast.events.types import EventType
 from outlast.handles.feed import OwnerStream
+from outlast.handles.following.place import without_known
+from outlast.ids import SessionId
 from outlast.store.database import retry_while_unavailable
 from outlast.wire.event import EventAnswer, FeedPage
 
@@ -24,27 +31,47 @@ async def owner_events(
     caller: Caller,
     after: Annotated[str | None, Query(max_length=2_000, description="The `id` of the last one seen.")] = None,
     sessions: Annotated[
-        str | None, Query(max_length=1_000, description="Sessions of which everything is wanted, not only states.")
+        str | None,
+        Query(
+            max_length=2_000,
+            description="Sessions of which everything is wanted, not only states: `ses_a:4013,ses_b:now,ses_c`. "
+            "From after that event, from now on, or from where `after` has it, else from the beginning.",
+        ),
+    ] = None,
+    outputs: Annotated[
+        str | None,
+        Query(
+            max_length=2_000,
+            description="Tasks whose output is wanted, in a stream only: `tsk_a:12518,tsk_b:end,tsk_c`.",
+        ),
     ] = None,
     types: Types = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
     last_event_id: LastEventId = None,
     accept: Accept = None,
 ) -> FeedPage | Response:
-    """States, tasks, titles and inputs of all your sessions, in one stream that can be resumed."""
+    """States, tasks, titles and inputs of all your sessions, in one stream that can be resumed.
+
+    A stream begins with `stream.opened`; `stream.live` says that all that was there has been told. The output of
+    tasks comes as `task.output`, at most four times a second of each. Of sessions that are not asked for, progress
+    of a task is told at most once a second. With `Last-Event-ID`, what that knows of a session counts more than the
+    position in `sessions`.
+    """
     is_stream = sse.wants_events(accept)
     asked = [each for each in (sessions or "").split(",") if each]
     stream = outlast.events_of(
         caller.owner_id,
         after=last_event_id or after,
-        sessions=asked,
+        sessions=without_known(asked, last_event_id),
+        outputs=[each for each in (outputs or "").split(",") if each],
         follow=is_stream,
         with_money=sees_money(caller),
+        says_live=True,
     )
     # Before the answer begins: what is not the caller's is told as a problem, not as a stream that ends.
     await stream.__aenter__()
     if is_stream:
-        return sse.response(request, _frames(stream, types))
+        return sse.response(request, _frames(request, stream, types))
     wants, items, cursor, seen = filter_of(types), list[EventAnswer](), stream.cursor, 0
     async with stream:
         async for cursor, event in stream:  # noqa: B007 - where the next page begins
@@ -56,13 +83,22 @@ async def owner_events(
     return FeedPage(items=items, next=cursor)
 
 
-async def _frames(stream: OwnerStream, types: str | None) -> AsyncIterator[bytes]:
-    wants = filter_of(types)
+async def _frames(request: Request, stream: OwnerStream, types: str | None) -> AsyncIterator[bytes]:
+    state, wants = request.app.state, filter_of(types)
+    cache: sse.FrameCache = state.frames
     async with stream:
-        while True:
-            try:
-                cursor, event = await retry_while_unavailable(lambda: anext(stream))
-            except StopAsyncIteration:
-                return
-            if wants(event):
-                yield sse.frame(event, None if event.is_control else cursor)
+        now = datetime.now(UTC)
+        opened = {
+            "cursor": stream.cursor,
+            "now": now.isoformat(),
+            "version": version,
+            "heartbeat_seconds": state.heartbeat,
+            "outputs": stream.offsets,
+        }
+        yield sse.frame(Event(SessionId(""), None, EventType.STREAM_OPENED.value, now, opened), None)
+        while batch := await retry_while_unavailable(stream.batch):
+            frames = [cache.fed(event, cursor) for cursor, event in batch if wants(event)]
+            if frames:
+                yield b"".join(frames)
+            if not stream.is_live:
+                await asyncio.sleep(0)  # a long replay lets others in between its pages

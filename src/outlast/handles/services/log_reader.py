@@ -1,17 +1,20 @@
-"""Pages of a session's log for streams. Readers that stand at the same place share one look at the database."""
+"""Pages of logs, feeds and outputs for streams. Readers that stand at the same place share one look at the database."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from outlast.events.stream import Page, PageReader
-from outlast.ids import SessionId
+from outlast.ids import OwnerId, SessionId
 from outlast.store.database import Database
-from outlast.store.repositories import events
+from outlast.store.repositories import events, feed
+from outlast.store.repositories.feed import Line
 
-_Look = tuple[SessionId, str, int, int, bool]
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -22,40 +25,52 @@ class LogPages:
     """
 
     database: Database
-    _waiting: dict[_Look, "asyncio.Task[Page | None]"] = field(default_factory=dict[_Look, "asyncio.Task[Page | None]"])
-    _running: set["asyncio.Task[Page | None]"] = field(default_factory=set["asyncio.Task[Page | None]"])
+    _waiting: dict[Hashable, "asyncio.Task[Any]"] = field(default_factory=dict[Hashable, "asyncio.Task[Any]"])
+    _running: set["asyncio.Task[Any]"] = field(default_factory=set["asyncio.Task[Any]"])
 
     def reader(self, owner_id: str, *, has_begun: bool = False) -> PageReader:
         """For one reader: whoever began to read may read to the end of the log, also when the session is deleted."""
 
         async def read(session_id: SessionId, after: int, limit: int) -> Page | None:
             nonlocal has_begun
-            found = await self._shared((session_id, owner_id, after, limit, has_begun))
+            found = await self.page(session_id, owner_id, after, limit, has_begun)
             has_begun = has_begun or found is not None
             return found
 
         return read
+
+    def page(
+        self, session_id: SessionId, owner_id: str, after: int, limit: int, with_deleted: bool = False
+    ) -> Awaitable[Page | None]:
+        """The next events of a log; None when there is no such session of this owner."""
+        look = (session_id, owner_id, after, limit, with_deleted)
+        return self.shared(look, _page(*look), is_single=True)
+
+    def lines(self, owner_id: OwnerId, after: int, limit: int) -> Awaitable[list[Line]]:
+        """The next lines of a feed."""
+        return self.shared(("feed", owner_id, after, limit), _lines(owner_id, after, limit), is_single=True)
+
+    def shared(self, key: Hashable, look: Callable[[sa.Connection], T], *, is_single: bool = False) -> Awaitable[T]:
+        """`look`, once for all that ask with this key before it begins."""
+        found: asyncio.Task[T] | None = self._waiting.get(key)
+        if found is None:
+            found = asyncio.create_task(self._look(key, look, is_single), name=f"read {key}")
+            self._waiting[key] = found
+            self._running.add(found)
+            found.add_done_callback(self._ended)
+        return asyncio.shield(found)
 
     async def close(self) -> None:
         """Before the database closes: looks whose readers have gone end too."""
         if self._running:
             await asyncio.wait(self._running)
 
-    def _shared(self, look: _Look) -> Awaitable[Page | None]:
-        found = self._waiting.get(look)
-        if found is None:
-            found = asyncio.create_task(self._look(look), name=f"read {look[0]}")
-            self._waiting[look] = found
-            self._running.add(found)
-            found.add_done_callback(self._ended)
-        return asyncio.shield(found)
-
-    async def _look(self, look: _Look) -> Page | None:
+    async def _look(self, key: Hashable, look: Callable[[sa.Connection], T], is_single: bool) -> T:
         await asyncio.sleep(0)  # whoever was woken by the same commit comes along
-        del self._waiting[look]
-        return await self.database.read(_page(*look), is_single=True)
+        del self._waiting[key]
+        return await self.database.read(look, is_single=is_single)
 
-    def _ended(self, look: "asyncio.Task[Page | None]") -> None:
+    def _ended(self, look: "asyncio.Task[Any]") -> None:
         self._running.discard(look)
         if not look.cancelled():
             look.exception()  # told to whoever still waits for it
@@ -70,3 +85,7 @@ def _page(
         )
 
     return page
+
+
+def _lines(owner_id: OwnerId, after: int, limit: int) -> Callable[[sa.Connection], list[Line]]:
+    return partial(feed.page, owner_id=owner_id, after=after, limit=limit)

@@ -5,26 +5,38 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 import sqlalchemy as sa
 
 from outlast.clock import from_microseconds
 from outlast.events.event import Event
-from outlast.ids import OwnerId, SessionId
+from outlast.ids import OwnerId, SessionId, TaskId, TurnId
 from outlast.store.repositories.events import told
 from outlast.store.tables import events, feed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Line:
-    """Where an event stands in the feed. `event` is None when its session's log no longer has it."""
+    """Where an event stands in the feed."""
 
     number: int
     session_id: SessionId
     event_number: int
     type: str
     at: datetime
-    event: Event | None
+    turn_id: TurnId | None
+    task_id: TaskId | None
+    stored: str | None
+    """Its data as its session's log has it; None when the log no longer has it."""
+
+    @cached_property
+    def event(self) -> Event | None:
+        """None when its session's log no longer has it. Made once, however many are told, and only if somebody is."""
+        if self.stored is None:
+            return None
+        type_, data = told(self.type, self.stored)
+        return Event(self.session_id, self.event_number, type_, self.at, data, self.turn_id, self.task_id)
 
 
 _AFTER = (
@@ -49,10 +61,20 @@ def last(connection: sa.Connection, owner_id: OwnerId) -> int:
     return connection.execute(_LAST, {"owner": owner_id}).scalar() or 0
 
 
+def behind(connection: sa.Connection, owner_id: OwnerId, after: int, most: int) -> int:
+    """How many lines follow a number; of more than `most` it is said that there are so many and one."""
+    lines = sa.select(feed.c.number).where(feed.c.owner_id == owner_id, feed.c.number > after).limit(most + 1)
+    return connection.execute(sa.select(sa.func.count()).select_from(lines.subquery())).scalar_one()
+
+
 def _line(row: sa.RowMapping) -> Line:
-    session_id, at = SessionId(row["session_id"]), from_microseconds(row["at"])
-    event = None
-    if row["data"] is not None:
-        type_, data = told(row["type"], row["data"])
-        event = Event(session_id, row["event"], type_, at, data, row["turn_id"], row["task_id"])
-    return Line(row["number"], session_id, row["event"], row["type"], at, event)
+    return Line(
+        row["number"],
+        SessionId(row["session_id"]),
+        row["event"],
+        row["type"],
+        from_microseconds(row["at"]),
+        row["turn_id"],
+        row["task_id"],
+        row["data"],
+    )

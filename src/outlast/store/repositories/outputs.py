@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from outlast.events.signals import output_topic
 from outlast.ids import SessionId
 from outlast.store.tables import outputs, results
 from outlast.store.unit import Unit
@@ -53,6 +54,7 @@ def append(unit: Unit, session_id: SessionId, call_id: str, chunks: Sequence[Chu
         for at, chunk in enumerate(chunks, 1)
     ]
     unit.connection.execute(sa.insert(outputs), rows)
+    unit.signal(output_topic(session_id, call_id))
     number, offset = last + len(chunks), chunks[-1].offset
     unit.prove(lambda connection: _is_there(connection, session_id, call_id, number, offset))
     tail_from = chunks[-1].end - TAIL
