@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -88,4 +87,4 @@ def _page(
 
 
 def _lines(owner_id: OwnerId, after: int, limit: int) -> Callable[[sa.Connection], list[Line]]:
-    return partial(feed.page, owner_id=owner_id, after=after, limit=limit)
+    return lambda connection: feed.page(connection, owner_id, after, limit)
