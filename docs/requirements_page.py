@@ -113,7 +113,6 @@ MISSING: Mapping[str, str] = {
     "A12": "Not there yet.",
     "A14": "Only the shell command.",
     "B3": "All but `schedule`.",
-    "D11": "The live context of the resource is not there yet.",
     "D12": "Files on messages are stored and given to the model; uploads and downloads are not there yet.",
     "D14": "Long results are cut; summaries are not there yet.",
     "D16": "Not there yet.",

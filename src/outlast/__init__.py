@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from outlast.agents.host import TurnContext
+    from outlast.agents.resource import BoundResource
     from outlast.calls.call import artifact, cost, idempotency_key, output, progress, secret
     from outlast.calls.within.ask import ask, ask_sync
     from outlast.calls.within.connection import connection, connection_sync
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Attachment",
     "Binding",
+    "BoundResource",
     "Client",
     "Context",
     "Event",
@@ -59,6 +61,7 @@ __all__ = [
 _HOMES = {
     "Attachment": "wire.attachment",
     "Binding": "wire.constraints",
+    "BoundResource": "agents.resource",
     "Client": "client.client",
     "Context": "wire.attachment",
     "Event": "events.event",

@@ -15,6 +15,7 @@ from outlast.agents.declared import Models, declare
 from outlast.agents.host import AgentHost, DepsFactory
 from outlast.agents.output import StoredOutput
 from outlast.agents.record import AgentRecorder
+from outlast.agents.resource import LoadResource
 from outlast.agents.surroundings import Overrides, check_needs_no_deps
 from outlast.assembly import policies, work
 from outlast.assembly.place import Place
@@ -73,7 +74,8 @@ class Outlast(Generic[DepsT, OutputT]):
     `deps` is called with owner, session, turn and the agent's name, on the worker that runs it, and gives an async
     context manager; what it yields is never stored. `models` is the allow-list of models that sessions and messages
     may ask for by name. Both are for all agents, or are mappings by agent. `instructions` tell the model about
-    background work; give your own or None.
+    background work; give your own or None. `resources` are functions by the kind of what sessions are bound to: each is
+    called for every turn of such a session, and gives a text of what the resource is like, which its model sees.
     """
 
     def __init__(
@@ -85,12 +87,14 @@ class Outlast(Generic[DepsT, OutputT]):
         name: str | None = None,
         models: Models | Mapping[str, Models] | None = None,
         instructions: str | None = INSTRUCTIONS,
+        resources: Mapping[str, LoadResource] | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.settings = settings or from_environment()
         self._agents = declare(agent, name=name, models=models, deps=deps)
         self._instructions = instructions
+        self._resources = dict(resources or {})
         self._clock = clock or SystemClock()
         self._place = Place(database, self.settings, self._clock)
         self._stack: AsyncExitStack | None = None
@@ -332,6 +336,7 @@ class Outlast(Generic[DepsT, OutputT]):
             secrets=self.secrets,
             instructions=self._instructions,
             public_url=lambda: self.public_url,
+            resources=self._resources,
         )
         deletions = Deletions(database, files)
         webhooks = WebhookSender(database, OutgoingClient(allowed=self._allowed), self._sealing)

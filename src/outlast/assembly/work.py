@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from outlast import ids
 from outlast.agents.declared import DeclaredAgent
 from outlast.agents.host import AgentHost
+from outlast.agents.resource import LoadResource
 from outlast.agents.surroundings import surrounding_context
 from outlast.assembly.place import Place
 from outlast.assembly.policies import loop_policy, sealing
@@ -67,6 +68,7 @@ def worker_parts(
     secrets: Secrets,
     instructions: str | None,
     public_url: Callable[[], str | None],
+    resources: Mapping[str, LoadResource],
 ) -> WorkerParts:
     """What is opened here, and the `hosts`, `stack` closes.
 
@@ -102,6 +104,7 @@ def worker_parts(
         control=control_toolset(ControlParts(database, files, signals, clock, settings.call_deadline)),
         instructions=instructions,
         worker_id=worker_id,
+        resources=resources,
         context=surrounding_context(),
     )
 

@@ -1,7 +1,7 @@
 """The per-run capability that sees every tool of an agent, unchanged, and gives each call its budget."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -84,6 +84,12 @@ class CallHost(Protocol):
         ...
 
 
+class ShownResource(Protocol):
+    """What the resource of a bound session is like."""
+
+    async def shown(self, request: ModelRequestContext, binding: Mapping[str, Any]) -> ModelRequestContext: ...
+
+
 @dataclass(frozen=True, slots=True)
 class CallPolicy:
     """How long calls may take. `budget` None: the turn waits for every call."""
@@ -106,6 +112,7 @@ class CallHook(RunTasks):
     control: ControlToolset
     instructions: str | None
     conceal: Callable[[ModelRequestContext], ModelRequestContext] | None = None
+    resource: ShownResource | None = None
     keeper: ToolsetKeeper = field(default_factory=ToolsetKeeper)
     records: CallRecords = field(default_factory=CallRecords)
     kept_back: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
@@ -128,7 +135,11 @@ class CallHook(RunTasks):
         """The model sees no tool that is denied, and no value that is registered, whenever that was."""
         request = request_context if self.conceal is None else self.conceal(request_context)
         chain = await self.context.constraints.now()
-        return request if chain is FREE else as_constrained(request, chain, self.control.tools)
+        if chain is FREE:
+            return request
+        if self.resource is not None and chain.binding is not None:
+            request = await self.resource.shown(request, chain.binding)
+        return as_constrained(request, chain, self.control.tools)
 
     async def before_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any

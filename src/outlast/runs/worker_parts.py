@@ -5,6 +5,7 @@ from contextvars import Context
 from dataclasses import dataclass, field
 
 from outlast.agents.host import AgentHost
+from outlast.agents.resource import LoadResource
 from outlast.calls.call import CallThreads
 from outlast.calls.control.toolset import ControlToolset
 from outlast.events.signals import Signals
@@ -31,5 +32,7 @@ class WorkerParts:
     control: ControlToolset
     instructions: str | None
     worker_id: WorkerId
+    resources: Mapping[str, LoadResource] = field(default_factory=dict[str, LoadResource])
+    """By kind of what sessions are bound to: how it is loaded for a turn."""
     context: Context = field(default_factory=Context)
     """The context variables that attempts begin with, such as what `Agent.override` has set."""

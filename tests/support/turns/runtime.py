@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_ai import Agent
 
 from outlast import Event, Outlast, Session, Settings
+from outlast.agents.resource import LoadResource
 from outlast.clock import Clock
 from outlast.ids import TaskId
 from outlast.limits import Limits
@@ -52,6 +53,7 @@ class Runtime:
         deps: Any = None,
         models: Any = None,
         clock: Clock | None = None,
+        resources: Mapping[str, LoadResource] | None = None,
         **settings: Any,
     ) -> Outlast[Any, Any]:
         if agent is None:
@@ -63,6 +65,7 @@ class Runtime:
             deps=deps,
             models=models,
             clock=clock,
+            resources=resources,
             settings=Settings(**{**self._settings, **settings}),
         )
 

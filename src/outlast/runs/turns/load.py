@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from outlast.agents.lease import DepsLease
 from outlast.agents.messages import history
+from outlast.agents.resource import LiveResource
 from outlast.agents.usage import usage_of
 from outlast.events.event import Event
 from outlast.events.outcome import Usage
@@ -59,6 +60,7 @@ async def load(
         call_log=CallLog(log, calls),
         control=parts.control,
         instructions=parts.instructions,
+        resource=LiveResource(parts.resources, claim.owner_id, fence.session_id, parts.secrets),
         output_types=parts.hosts[claim.agent].output_types,
         messages=messages,
         book=book,

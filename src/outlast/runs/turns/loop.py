@@ -35,6 +35,7 @@ from outlast.agents.messages.harmless import harmless, harmless_content
 from outlast.agents.messages.plain_message import make_response_plain
 from outlast.agents.model_hook import ModelHook, around_requests
 from outlast.agents.output import OutputTypes
+from outlast.agents.resource import LiveResource
 from outlast.agents.usage import shared, usage_of
 from outlast.calls import outcomes
 from outlast.calls.call import CallThreads
@@ -82,6 +83,7 @@ class TurnRun:
     call_log: CallLog
     control: ControlToolset
     instructions: str | None
+    resource: LiveResource
     output_types: OutputTypes
     messages: list[ModelMessage]
     book: OpenCallBook
@@ -187,6 +189,7 @@ class TurnRun:
             control=self.control,
             instructions=self.instructions,
             conceal=Concealed(self.log.secrets),
+            resource=self.resource,
         )
 
     async def _nodes(self, running: Any, user_prompt: str | None, *, is_replay: bool) -> Step:
