@@ -31,7 +31,7 @@ from tests.support.stores.postgres import running_postgres
 from tests.support.turns.runtime import Runtime
 
 _AT_ONCE = 8
-_WAIT = 60
+_WAIT = 240
 _PATIENCE = _WAIT + 30
 """Of a client: longer than the server lets it wait."""
 _PAGES = (

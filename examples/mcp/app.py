@@ -16,7 +16,9 @@ except ImportError as exc:
     raise SystemExit('MCP servers need an extra of Outlast. In its clone: pip install ".[mcp]"') from exc
 
 transport = StdioTransport(sys.executable, [str(Path(__file__).with_name("river_server.py"))])
-tools = MCPToolset(transport).with_metadata(**hints(budget=1))  # a turn waits a second for each call of this server
+# A turn whose servers do not start in time fails; five seconds, the default, are little on a busy machine.
+server = MCPToolset(transport, init_timeout=60)
+tools = server.with_metadata(**hints(budget=1))  # a turn waits a second for each call of this server
 
 # The scripted model needs no key: put your own in its place, such as "openai:gpt-5".
 model = ScriptedModel(

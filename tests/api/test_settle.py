@@ -19,7 +19,7 @@ from tests.support.network.server import serving
 from tests.support.turns.runtime import Runtime, scripted
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_an_uncertain_call_is_settled_by_its_owner(tmp_path: Path) -> None:
     """A2, P7: after a real crash; the model is told who said so; for a stranger the call is not there."""
     world = World(tmp_path)

@@ -47,7 +47,7 @@ def hooks() -> list[dict[str, Any]]:
 def dry_run(target: str) -> list[list[str]]:
     """The words of each command that make would run."""
     command = ["make", "--dry-run", "--silent", "--old-file=.venv/.ready", target, f"PYTHON={sys.executable}"]
-    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
     return [shlex.split(line, comments=True) for line in made.stdout.splitlines() if ".venv/bin/" in line]
 
 
@@ -118,7 +118,7 @@ def test_a_tag_that_names_another_version_is_refused(tag: str, is_right: bool) -
     (check,) = [each for each in commands(WORKFLOWS[1]) if "GITHUB_REF_NAME" in each]
     check = check.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
     done = subprocess.run(
-        ["bash", "-c", check], cwd=ROOT, env={**os.environ, "GITHUB_REF_NAME": tag}, capture_output=True, timeout=60
+        ["bash", "-c", check], cwd=ROOT, env={**os.environ, "GITHUB_REF_NAME": tag}, capture_output=True, timeout=150
     )
     assert (done.returncode == 0) is is_right
 
@@ -135,7 +135,7 @@ def test_a_hook_passes_on_what_is_here(hook: dict[str, Any]) -> None:
     words = shlex.split(hook["entry"])
     program = Path(sys.executable).parent / Path(words[0]).name
     names = ["src", "tests", "docs"] if hook.get("pass_filenames", True) else []
-    done = subprocess.run([program, *words[1:], *names], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, *words[1:], *names], cwd=ROOT, capture_output=True, text=True, timeout=150)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -17,7 +17,7 @@ def ran(name: str, folder: Path, **environment: str) -> str:
     """What `python app.py` prints, in a folder of its own."""
     command = [sys.executable, "-W", "error", EXAMPLES / name / "app.py"]
     done = subprocess.run(
-        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout

@@ -16,7 +16,7 @@ from outlast.testing import ScriptedModel, call, gate, text
 
 Start = Callable[..., Outlast[Any, Any]]
 
-pytestmark = pytest.mark.timeout(180)  # a new process takes its time on a busy machine
+pytestmark = pytest.mark.timeout(300)  # a new process takes its time on a busy machine
 
 DIES_IN_A_TOOL = """
 import asyncio, os, signal, sys

@@ -13,7 +13,7 @@ from outlast.store.postgres.opening import open_postgres
 from outlast.store.repositories import workers
 from tests.support.processes.worker_process import APP, ROOT, Workers
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.parametrize("way", ["url", "app"])
@@ -46,6 +46,6 @@ async def test_a_database_that_cannot_be_used_is_told_with_what_to_do(postgres_u
 
 def upgrade(target: str, environment: Mapping[str, str]) -> str:
     command = [sys.executable, "-m", "outlast", "db", "upgrade", target]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout

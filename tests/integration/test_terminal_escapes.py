@@ -255,7 +255,7 @@ async def test_output_is_raw_only_in_a_pipe_and_only_if_asked_for(folder: Path, 
     made = await fill(folder)
 
     def run(*arguments: str) -> str:
-        done = subprocess.run([OUTLAST, "logs", made["sink"], *arguments], cwd=folder, capture_output=True, timeout=60)
+        done = subprocess.run([OUTLAST, "logs", made["sink"], *arguments], cwd=folder, capture_output=True, timeout=120)
         return done.stdout.decode()
 
     assert await asyncio.to_thread(run, "--raw") == f"{HOSTILE}\n"

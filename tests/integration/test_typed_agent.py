@@ -8,7 +8,7 @@ import pytest
 from tests.support.processes.serving_process import ServingProcess, run
 
 # Each verb starts an interpreter.
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 APP = """
 from pydantic import BaseModel

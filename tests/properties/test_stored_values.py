@@ -79,7 +79,7 @@ def test_two_halves_of_a_character_become_one() -> None:
     assert clean.text("a\ud83d" + "\ude00b") == "a😀b"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_a_hostile_agent_leaves_nothing_that_cannot_be_read(database_url: str, tmp_path: Path) -> None:
     """G3: no 5xx, no page that cannot be read, no turn that fails for the oddity of a call, no sound call disturbed.
 

@@ -28,7 +28,7 @@ def make_browser(folder: Path, **environment: str) -> subprocess.CompletedProces
     make = next(path for each in os.environ["PATH"].split(":") if (path := Path(each) / "make").exists())
     command = [make, "--silent", "browser", f"PYTHON={sys.executable}"]
     env = {"PATH": str(folder), **environment}
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=30)
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
 
 
 def test_a_browser_that_is_there_is_not_talked_about(bin: Path) -> None:
@@ -59,7 +59,7 @@ def test_everybody_else_is_told_what_to_do(bin: Path) -> None:
 
 def test_the_help_says_what_the_fast_check_leaves_out() -> None:
     command = ["make", "--silent", "help", f"PYTHON={sys.executable}"]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30).stdout
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120).stdout
     (line,) = [each for each in said.splitlines() if "check-fast" in each]
     for left_out in ("types of src only", "units, manual, behaviour only", "no PostgreSQL, crashes, odd agents"):
         assert left_out in line

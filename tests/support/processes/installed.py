@@ -42,7 +42,7 @@ class Installed:
             env={**_clean_environment(), **environment},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=150,
         )
         assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
         return done.stderr if code else done.stdout
