@@ -73,7 +73,7 @@ demo-cluster: $(STAMP) ## watch PostgreSQL, two servers and three workers being 
 	@$(BIN)/python -m chaos.demo
 
 test: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## run all tests
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.run $(PYTEST_ARGS)
 
 check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## format, lint, imports, types and tests: what a change must pass
 	@echo "Checking the format"
@@ -85,7 +85,7 @@ check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## format, lint, imports, ty
 	@echo "Checking the types"
 	@$(BIN)/pyright
 	@echo "Running the tests"
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.run $(PYTEST_ARGS)
 
 # Left out of units, the manual and behaviour: PostgreSQL, processes that are killed, what measures time, and the many
 # odd agents and values.
@@ -107,7 +107,7 @@ types-fast:
 	@$(BIN)/pyright src
 
 tests-fast:
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) --numprocesses=logical --quiet -k "$(FAST)" $(FAST_TESTS)
+	@$(BIN)/python -m tests.run $(PYTEST_ARGS) --numprocesses=logical --quiet -k "$(FAST)" $(FAST_TESTS)
 
 fix: $(STAMP) ## repair the format and what ruff can repair
 	@$(BIN)/ruff format $(SOURCES)

@@ -1,4 +1,4 @@
-"""`make test` finds the browser that tests drive, installs it for root, or says what to do."""
+"""`make test` finds the browser that tests drive, installs it for root, or says what to do; a test has two tries."""
 
 import os
 import subprocess
@@ -63,3 +63,13 @@ def test_the_help_says_what_the_fast_check_leaves_out() -> None:
     (line,) = [each for each in said.splitlines() if "check-fast" in each]
     for left_out in ("types of src only", "units, manual, behaviour only", "no PostgreSQL, crashes, odd agents"):
         assert left_out in line
+
+
+@pytest.mark.parametrize("target", ["test", "check", "check-fast"])
+def test_a_test_that_fails_has_a_second_try(target: str) -> None:
+    """As the last thing that the target does, so that what pytest says last stands last."""
+    command = ["make", "--dry-run", "--silent", "--old-file=.venv/.ready", target, f"PYTHON={sys.executable}"]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30).stdout
+    *before, last = [each for each in made.splitlines() if ".venv/bin/" in each]
+    assert last.startswith(".venv/bin/python -m tests.run -n ")
+    assert not any("pytest" in each or "tests.run" in each for each in before)
