@@ -32,7 +32,7 @@ from outlast.calls.intake import TaskIntake
 from outlast.ids import SessionId
 from outlast.store import urls
 from outlast.store.postgres.connection import connect
-from outlast.store.repositories.tasks import NewTask, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, WakePolicy
 from outlast.store.tables import tasks
 from tests.support.stores.postgres import running_postgres
 

@@ -8,11 +8,11 @@ from chaos.script import At
 from outlast.ids import SessionId, TaskId
 from outlast.store.repositories import inputs, tasks
 from outlast.store.repositories.inputs import Input, InputKind
-from outlast.store.repositories.tasks import TaskState
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import task_moves
 from outlast.transitions.turns import inbox
+from outlast.wire.task_state import TaskState
 
 
 class CommitPlaces:

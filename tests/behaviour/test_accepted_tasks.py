@@ -17,9 +17,10 @@ from outlast.calls.intake import TaskIntake
 from outlast.errors import NotFound
 from outlast.ids import SessionId
 from outlast.store.repositories import outputs
-from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
-from outlast.store.repositories.tasks import Task as StoredTask
+from outlast.store.repositories.stored_task import NewTask, WakePolicy
+from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.testing import ScriptedModel
+from outlast.wire.task_state import TaskState
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.moments.commits import let_run
 from tests.support.turns.background import wakes_seen

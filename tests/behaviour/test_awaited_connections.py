@@ -9,10 +9,10 @@ from pydantic_ai import Tool
 import outlast as public
 from outlast import Outlast, Session, hints
 from outlast.duties.connected_calls import run_connected
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import call
 from outlast.transitions.tasks import connections
 from outlast.wire.task import Task
+from outlast.wire.task_state import TaskState
 from tests.support.turns.background import stored_task
 from tests.support.turns.runtime import Runtime, events_of, scripted, wait_for_event
 

@@ -12,8 +12,8 @@ from pydantic_ai import Tool
 
 import outlast as public
 from outlast import hints
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import call
+from outlast.wire.task_state import TaskState
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import (
     BUDGET,

@@ -11,8 +11,8 @@ from outlast import Outlast, Session, Task
 from outlast.errors import Conflict, InvalidInput, NotFound
 from outlast.ids import TaskId
 from outlast.store.repositories import tasks
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import call, gate
+from outlast.wire.task_state import TaskState
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import (
     BUDGET,

@@ -13,8 +13,8 @@ import outlast as public
 from outlast import Outlast, Settings, hints
 from outlast.calls.control.check_background import BackgroundControl
 from outlast.calls.control.toolset import INSTRUCTIONS, TOOLS
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call, tool_returns
+from outlast.wire.task_state import TaskState
 from tests.support.logs.histories import check_history, return_of
 from tests.support.models.asking import answer, asks
 from tests.support.moments.checkpoint import Checkpoint

@@ -16,9 +16,9 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from outlast import Event, TurnContext
 from outlast.containment import Contained, ForeignExit
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call
 from outlast.values.redact import error_chain, last_line, redact
+from outlast.wire.task_state import TaskState
 from tests.support.logs.histories import check_history, return_of
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import BUDGET, ThreadGate, nth_event, parked_session

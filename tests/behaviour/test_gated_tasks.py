@@ -4,8 +4,8 @@ import pytest
 from pydantic_ai import Tool
 
 from outlast import Binding, Permissions, hints
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import call
+from outlast.wire.task_state import TaskState
 from tests.support.turns.runtime import Runtime, scripted
 
 RAN: list[int] = []

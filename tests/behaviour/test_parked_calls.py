@@ -9,8 +9,8 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import ToolFailed
 
 from outlast import hints
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call, delay, gate, tool_returns
+from outlast.wire.task_state import TaskState
 from tests.support.logs.histories import check_history, return_of
 from tests.support.models.providers import check_providers
 from tests.support.moments.checkpoint import Checkpoint

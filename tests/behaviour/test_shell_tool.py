@@ -8,10 +8,10 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, Step, call, tool_returns
 from outlast.toolkit import shell_tool
 from outlast.toolkit.shell import run
+from outlast.wire.task_state import TaskState
 
 
 def is_running(pid: int) -> bool:

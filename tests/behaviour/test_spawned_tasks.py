@@ -10,8 +10,9 @@ from pydantic_ai import Agent, ModelRetry, RunContext, Tool
 
 from outlast import Outlast, Permissions, Session, Task, hints
 from outlast.errors import Forbidden, IdempotencyMismatch, InvalidInput, NotFound, TooManyTasks
-from outlast.store.repositories.tasks import TaskState, WakePolicy
+from outlast.store.repositories.stored_task import WakePolicy
 from outlast.testing import ScriptedModel, call
+from outlast.wire.task_state import TaskState
 from tests.support.turns.background import stored_task, wakes_seen
 from tests.support.turns.runtime import Runtime, events_of, scripted
 

@@ -10,8 +10,9 @@ from pydantic_ai import Tool
 from structlog.testing import capture_logs
 
 from outlast import Session, Task, hints
-from outlast.store.repositories.tasks import TaskState, WakePolicy
+from outlast.store.repositories.stored_task import WakePolicy
 from outlast.testing import call
+from outlast.wire.task_state import TaskState
 from tests.support.logs.histories import return_of
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.runtime import Runtime, event_types, events_of, wait_for_event

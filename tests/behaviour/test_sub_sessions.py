@@ -12,8 +12,8 @@ from pydantic_ai.messages import ModelMessage
 from outlast import Outlast, Session
 from outlast.errors import NotFound
 from outlast.store.repositories import family
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call, error, last_user_text, tool_returns
+from outlast.wire.task_state import TaskState
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.runtime import Runtime, events_of
 

@@ -9,8 +9,8 @@ from pydantic_ai import Tool
 from pydantic_ai.messages import ModelMessage
 
 from outlast import hints
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, texts_seen, tool_returns
+from outlast.wire.task_state import TaskState
 from tests.support.logs.histories import check_history
 from tests.support.models.providers import check_providers
 from tests.support.moments.checkpoint import Checkpoint

@@ -11,12 +11,13 @@ from outlast.ids import TaskId, TurnId, WorkerId
 from outlast.limits import Limits
 from outlast.store.database import Database
 from outlast.store.repositories import tasks, turns
-from outlast.store.repositories.tasks import NewTask, Task, TaskState
+from outlast.store.repositories.stored_task import NewTask, Task
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import turn
 from outlast.transitions.tasks import many_tasks, task_moves
 from outlast.transitions.turns import turn_start
+from outlast.wire.task_state import TaskState
 from tests.support.stores.store import new_session, under
 
 MOST = 2

@@ -8,13 +8,14 @@ from outlast.errors import NotFound
 from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store.database import Database
 from outlast.store.repositories import deleted, events, sessions, tasks, turns
-from outlast.store.repositories.tasks import NewTask, TaskState
+from outlast.store.repositories.stored_task import NewTask
 from outlast.store.tables import events as event_rows
 from outlast.store.tables import sessions as session_rows
 from outlast.store.unit import Unit
 from outlast.transitions import deletion, turn
 from outlast.transitions.tasks import task_moves
 from outlast.transitions.turns import inbox
+from outlast.wire.task_state import TaskState
 from tests.support.stores.store import OWNER, append, new_session, note
 
 ME, OTHER = WorkerId("wrk_1"), WorkerId("wrk_2")

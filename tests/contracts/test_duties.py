@@ -20,12 +20,13 @@ from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore
 from outlast.store.repositories import deleted, tasks, turns
-from outlast.store.repositories.tasks import NewTask, Task, TaskState
+from outlast.store.repositories.stored_task import NewTask, Task
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import deletion, turn
 from outlast.transitions.tasks import task_moves
 from outlast.transitions.turns import turn_start
+from outlast.wire.task_state import TaskState
 from tests.support.stores.store import OWNER, new_session
 from tests.support.turns.runtime import Runtime
 

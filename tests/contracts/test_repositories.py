@@ -15,12 +15,13 @@ from outlast.limits import Limits
 from outlast.store.database import Database
 from outlast.store.repositories import inputs, messages, sessions, tasks, turns
 from outlast.store.repositories.inputs import InputKind, InputState, Mode
-from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import MOVES, NewTask, Task, WakePolicy
 from outlast.store.repositories.turns import Disposition, Origin, TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import turn, verdicts
 from outlast.transitions.tasks import task_moves
 from outlast.transitions.turns import inbox, turn_start
+from outlast.wire.task_state import TaskState
 from tests.support.stores.store import OWNER, new_session
 
 LIMITS = Limits()
@@ -196,7 +197,7 @@ def test_what_is_not_a_move_is_refused(source: TurnState, target: TurnState) -> 
 
 def test_the_moves_are_those_of_the_design() -> None:
     over = {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELED}
-    assert {state: set(onward) for state, onward in tasks.MOVES.items()} == {
+    assert {state: set(onward) for state, onward in MOVES.items()} == {
         TaskState.QUEUED: {TaskState.RUNNING, TaskState.AWAITING_INPUT, TaskState.CANCELED, TaskState.FAILED},
         TaskState.RUNNING: {TaskState.AWAITING_INPUT, TaskState.QUEUED, *over},
         TaskState.AWAITING_INPUT: {TaskState.RUNNING, TaskState.QUEUED, *over},
@@ -217,7 +218,7 @@ async def test_a_task_comes_back_and_ends_once(database: Database) -> None:
         ids.task_id(), "Survey", agent="agent", tool="survey", wake=WakePolicy.SILENT, ran_for=timedelta(seconds=2)
     )
 
-    def make(unit: Unit) -> tasks.Task:
+    def make(unit: Unit) -> Task:
         return task_moves.make(unit, session_id, new, worker_id=WorkerId("wrk_1"))
 
     made = await database.transaction(make, name="make")

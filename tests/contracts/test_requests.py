@@ -14,10 +14,11 @@ from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store.database import Database
 from outlast.store.repositories import events, inputs, sessions, tasks
 from outlast.store.repositories.inputs import InputKind
-from outlast.store.repositories.tasks import NewTask, Task, TaskState
+from outlast.store.repositories.stored_task import NewTask, Task
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import requests, task_moves
 from outlast.transitions.tasks.requests import ByKind, Given, Question
+from outlast.wire.task_state import TaskState
 from tests.support.stores.store import OWNER, new_session
 
 WORKER = WorkerId("wrk_here")

@@ -11,11 +11,12 @@ from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store.database import Database
 from outlast.store.group_commit import GroupCommit, LeftOut
 from outlast.store.repositories import tasks
-from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, Task, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import many_tasks
 from outlast.transitions.tasks.many_tasks import Claimed, Ending
+from outlast.wire.task_state import TaskState
 from tests.support.stores.store import new_session, stored_events
 
 ME = WorkerId("wrk_me")

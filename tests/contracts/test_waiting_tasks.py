@@ -13,13 +13,14 @@ from outlast.runs.kinds.registry import STARTS
 from outlast.store.database import Database
 from outlast.store.group_commit import LeftOut
 from outlast.store.repositories import events, tasks, workers
-from outlast.store.repositories.tasks import NewTask, Task, TaskState
+from outlast.store.repositories.stored_task import MOVES, NewTask, Task
 from outlast.store.unit import Unit
 from outlast.transitions import task_errors
 from outlast.transitions.kinds import registry
 from outlast.transitions.kinds.kind import Kind
 from outlast.transitions.tasks import many_tasks, task_moves
 from outlast.transitions.tasks.many_tasks import Wanted
+from outlast.wire.task_state import TaskState
 from tests.support.stores.store import OWNER, new_session
 
 DEAD = WorkerId("wrk_dead")
@@ -170,7 +171,7 @@ def test_a_kind_makes_no_move_that_a_task_cannot() -> None:
     """DESIGN 7: the moves of a kind are data."""
     assert set(registry.KINDS) >= {"call"}
     for kind in registry.KINDS.values():
-        assert all(set(kind.moves[state]) <= tasks.MOVES[state] for state in TaskState)
+        assert all(set(kind.moves[state]) <= MOVES[state] for state in TaskState)
 
 
 def test_every_kind_that_needs_a_worker_can_be_started_on_one() -> None:

@@ -8,11 +8,12 @@ from outlast.ids import InputId, SessionId, TaskId, TurnId, WorkerId
 from outlast.store.database import Database
 from outlast.store.repositories import inputs, turns, works
 from outlast.store.repositories.inputs import InputKind, InputState, Mode
-from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, WakePolicy
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.repositories.works import InputWork
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import task_moves
+from outlast.wire.task_state import TaskState
 from tests.support.stores.store import new_session
 
 WORKER = WorkerId("wrk_one")

@@ -15,9 +15,10 @@ from outlast.api import create_app
 from outlast.events.types import EventType
 from outlast.handles.one_session.seen import SessionState
 from outlast.store.repositories.inputs import InputKind, InputState
-from outlast.store.repositories.tasks import TaskState, WakePolicy
+from outlast.store.repositories.stored_task import WakePolicy
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.wire.task import TaskFilter
+from outlast.wire.task_state import TaskState
 
 PACKAGE = Path(__file__).parents[2] / "src" / "outlast"
 VOCABULARIES = (TaskState, TurnState, Origin, InputKind, InputState, WakePolicy, EventType)

@@ -8,7 +8,8 @@ import pytest
 
 from outlast import ids
 from outlast.calls.intake import TaskIntake
-from outlast.store.repositories.tasks import NewTask, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, WakePolicy
+from outlast.wire.task_state import TaskState
 from tests.support.apps import shared_app
 from tests.support.processes.worker_process import until, workers_of
 from tests.support.turns.runtime import events_of

@@ -14,12 +14,14 @@ from outlast.errors import TooManyRequests
 from outlast.ids import WorkerId
 from outlast.limits import Limits
 from outlast.store.repositories import sessions, tasks
-from outlast.store.repositories.tasks import NewTask, Start, TaskState
+from outlast.store.repositories.stored_task import NewTask
+from outlast.store.repositories.tasks import Start
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, gate, last_user_text, text, tool_returns
 from outlast.testing.step import Step
 from outlast.transitions.tasks import task_moves
 from outlast.transitions.turns import inbox
+from outlast.wire.task_state import TaskState
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.moments.commits import HeldCommits
 from tests.support.processes.serving_process import ROOT, Program

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic_ai import Agent, ModelRetry
 
-from outlast.store.repositories.tasks import TaskState
 from outlast.testing import ScriptedModel, call
+from outlast.wire.task_state import TaskState
 from tests.support.mcp.mcp_client import reached_by
 from tests.support.mcp.mcp_survey import appears
 from tests.support.turns.background import BUDGET, only_task, parked_session, task_that, wakes_seen

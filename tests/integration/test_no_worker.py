@@ -15,7 +15,7 @@ from outlast.ids import SessionId
 from outlast.store import urls
 from outlast.store.postgres.connection import connect
 from outlast.store.repositories.agents import encode, lock_key
-from outlast.store.repositories.tasks import NewTask
+from outlast.store.repositories.stored_task import NewTask
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel
 from outlast.transitions.tasks import task_moves

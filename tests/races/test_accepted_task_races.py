@@ -16,9 +16,9 @@ from outlast.ids import TaskId
 from outlast.runs import worker
 from outlast.store.repositories import pauses
 from outlast.store.repositories.pauses import Pause
-from outlast.store.repositories.tasks import TaskState
 from outlast.store.sqlite.database import SqliteDatabase
 from outlast.transitions.tasks import task_moves
+from outlast.wire.task_state import TaskState
 from tests.behaviour.test_accepted_tasks import PATIENCE, ended, new
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.moments.commits import HeldCommits, let_run

@@ -11,7 +11,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from outlast import hints, ids
 from outlast.ids import SessionId
-from outlast.store.repositories.tasks import NewTask
+from outlast.store.repositories.stored_task import NewTask
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, call, tool_returns
 from outlast.testing.step import Step

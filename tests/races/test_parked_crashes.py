@@ -14,7 +14,7 @@ from outlast import Outlast, Session, Task
 from outlast.store import tables
 from outlast.store.repositories import outputs, tasks
 from outlast.store.repositories.outputs import HEAD, TAIL, Piece
-from outlast.store.repositories.tasks import TaskState
+from outlast.wire.task_state import TaskState
 from tests.support.crashes import child
 from tests.support.crashes.parking_child import LINE, PRINTED, Scene, agent_of
 from tests.support.logs.histories import check_history, return_of

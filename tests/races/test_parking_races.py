@@ -18,9 +18,9 @@ from outlast.runs import worker
 from outlast.store import tables
 from outlast.store.outbox import Work
 from outlast.store.repositories import turns
-from outlast.store.repositories.tasks import TaskState
 from outlast.store.unit import Unit
 from outlast.testing import ScriptedModel, Step, call, gate, texts_seen, tool_returns
+from outlast.wire.task_state import TaskState
 from tests.support.logs.histories import check_history, return_of
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.moments.commits import HeldCommits, let_run

@@ -3,7 +3,7 @@
 from outlast.ids import SessionId
 from outlast.store.database import Database
 from outlast.store.group_commit import GroupCommit
-from outlast.store.repositories.tasks import NewTask, Task
+from outlast.store.repositories.stored_task import NewTask, Task
 from outlast.transitions.tasks import many_tasks
 from outlast.transitions.tasks.many_tasks import Wanted
 

@@ -7,10 +7,10 @@ from outlast.store.database import Database
 from outlast.store.outbox import Work
 from outlast.store.postgres import jobs
 from outlast.store.repositories import tasks, turns, workers
-from outlast.store.repositories.tasks import TaskState
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import task_moves
+from outlast.wire.task_state import TaskState
 
 log = structlog.get_logger("outlast.duties")
 

@@ -15,7 +15,7 @@ from outlast.store.database import Database
 from outlast.store.postgres import jobs
 from outlast.store.repositories import tasks, turns, workers
 from outlast.store.repositories.agents import FROZEN_SECONDS
-from outlast.store.repositories.tasks import WITH_WORKER, Task
+from outlast.store.repositories.stored_task import WITH_WORKER, Task
 from outlast.store.repositories.turns import TurnRow, TurnState
 from outlast.store.repositories.workers import Roll, Sighting
 from outlast.store.unit import Unit

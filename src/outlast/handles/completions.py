@@ -13,7 +13,7 @@ from outlast.ids import TaskId
 from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore
 from outlast.store.repositories import tasks
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.transitions.tasks import operations
 from outlast.transitions.tasks.operations import Completed, Completion
 from outlast.values import row_json

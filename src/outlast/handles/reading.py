@@ -15,7 +15,7 @@ from outlast.ids import OwnerId, SessionId
 from outlast.store.repositories import agents, inputs, sessions
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.sessions import SessionRow
-from outlast.store.repositories.tasks import Task as StoredTask
+from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.wire.task_state import TaskState
 
 

@@ -27,6 +27,7 @@ from outlast.paging import Page
 from outlast.store.repositories import inputs, messages, task_facts, tasks, turns
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.sessions import SessionRow
+from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
 from outlast.transitions import cancel, sub_sessions, turn, verdicts
@@ -297,7 +298,7 @@ class Session(SeenSession):
         )
 
     async def tasks(self) -> list[Task]:
-        def read(connection: sa.Connection) -> tuple[Sequence[tasks.Task], Collection[str]]:
+        def read(connection: sa.Connection) -> tuple[Sequence[StoredTask], Collection[str]]:
             found = task_facts.with_facts(connection, tasks.page(connection, session_id=self.id, limit=500))
             return found, reading.unserved(connection, found)
 

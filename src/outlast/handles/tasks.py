@@ -20,7 +20,7 @@ from outlast.paging import Page
 from outlast.store.database import Database, retry_while_unavailable
 from outlast.store.repositories import outputs, sessions, task_facts, tasks
 from outlast.store.repositories.outputs import Piece
-from outlast.store.repositories.tasks import Task as StoredTask
+from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.store.unit import Unit
 from outlast.transitions import cancel, verdicts
 from outlast.transitions.tasks import open_request, requests

@@ -28,7 +28,7 @@ from outlast.ids import TaskId
 from outlast.store.database import Database, retry_while_unavailable
 from outlast.store.group_commit import GroupCommit
 from outlast.store.repositories import outputs, spending, tasks
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.stored_task import Task
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions import task_errors
@@ -36,6 +36,7 @@ from outlast.transitions.tasks import many_tasks, operations, requests, task_mov
 from outlast.transitions.tasks.many_tasks import Ending
 from outlast.values import clean
 from outlast.values.redact import error_chain, last_line, redact
+from outlast.wire.task_state import TaskState
 
 log = structlog.get_logger("outlast.tasks")
 

@@ -6,7 +6,7 @@ In one commit for a whole tree. Its sessions are locked first, the deepest befor
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TaskId
 from outlast.store.repositories import family, tasks
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.store.unit import Unit
 from outlast.transitions import sub_sessions, turn
 from outlast.transitions.kinds.session import SESSION

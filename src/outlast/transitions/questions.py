@@ -4,7 +4,7 @@ from typing import Any
 
 from outlast.ids import TaskId
 from outlast.store.repositories.inputs import InputKind
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.store.unit import Unit
 from outlast.transitions import sub_sessions
 from outlast.transitions.tasks import requests, task_moves

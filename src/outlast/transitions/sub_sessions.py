@@ -20,7 +20,7 @@ from outlast.store.locked_session import LockedSession
 from outlast.store.repositories import events, family, inputs, sessions, tasks, turns, works
 from outlast.store.repositories.inputs import InputState
 from outlast.store.repositories.spending import stored
-from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, Task, WakePolicy
 from outlast.store.repositories.turns import TurnRow, TurnState
 from outlast.store.repositories.works import InputWork
 from outlast.store.unit import Unit
@@ -29,6 +29,7 @@ from outlast.transitions.sessions import creation, preview
 from outlast.transitions.sessions.creation import NewSession
 from outlast.transitions.tasks import task_moves
 from outlast.transitions.turns import inbox
+from outlast.wire.task_state import TaskState
 
 TOOL = "run_sub_session"
 CHILD, INPUT = "child_session", "child_input"

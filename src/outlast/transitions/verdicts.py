@@ -11,7 +11,7 @@ from outlast.ids import SessionId, TaskId
 from outlast.store.group_commit import LeftOut
 from outlast.store.repositories import inputs, interrupted, tasks
 from outlast.store.repositories.inputs import Input, InputKind
-from outlast.store.repositories.tasks import NewTask, Task
+from outlast.store.repositories.stored_task import NewTask, Task
 from outlast.store.tables import events
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import many_tasks, task_moves

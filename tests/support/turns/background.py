@@ -9,7 +9,7 @@ from typing import Any
 from outlast import Outlast, Session, Task
 from outlast.ids import TaskId
 from outlast.store.repositories import tasks
-from outlast.store.repositories.tasks import Task as StoredTask
+from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.testing import texts_seen
 from tests.support.logs.histories import return_of
 from tests.support.turns.runtime import events_of

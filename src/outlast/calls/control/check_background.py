@@ -17,7 +17,7 @@ from outlast.errors import Conflict, Forbidden, InvalidInput
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import family, inputs, spawned, tasks
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints
 from outlast.transitions import cancel as cancel_moves

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from outlast.ids import SessionId
 from outlast.store.repositories import messages, tasks
 from outlast.store.repositories.messages import MessageRow
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.transitions import sub_sessions
 from outlast.transitions.tasks import open_request
 from outlast.values import row_json

@@ -13,7 +13,7 @@ from outlast.calls.control.parts import ControlParts, this_call
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import outputs, tasks
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.tool_hints import hints
 
 LONGEST_PIECE = 32 * 1024

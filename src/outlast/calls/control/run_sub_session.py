@@ -17,7 +17,7 @@ from outlast.errors import OutlastError
 from outlast.ids import SessionId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import agent_records, sessions
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.tool_hints import hints
 from outlast.transitions import sub_sessions
 from outlast.transitions.sub_sessions import Assignment

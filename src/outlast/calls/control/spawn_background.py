@@ -14,7 +14,7 @@ from outlast.calls.call import RunningCall
 from outlast.calls.control.parts import ControlParts, this_call
 from outlast.errors import Forbidden, InvalidInput, TooManyTasks
 from outlast.store.database import retry_while_unavailable
-from outlast.store.repositories.tasks import Task, WakePolicy
+from outlast.store.repositories.stored_task import Task, WakePolicy
 from outlast.tool_hints import Wake, hints, hints_of
 from outlast.transitions.tasks import spawning
 from outlast.transitions.tasks.spawning import Spawn

@@ -16,7 +16,7 @@ from outlast.events.signals import task_topic, turn_topic
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import inputs, tasks
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.transitions.turns import waiting_turn
 from outlast.transitions.turns.due import due_at_boundary
 

@@ -18,7 +18,7 @@ from outlast.calls.within.channel import CallChannel
 from outlast.errors import AttemptLost, InvalidInput, NotStarted
 from outlast.ids import TaskId
 from outlast.store.database import Database, decided, retry_while_unavailable
-from outlast.store.repositories.tasks import NewTask
+from outlast.store.repositories.stored_task import NewTask
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import operations
 from outlast.transitions.tasks.operations import Opened, TooManyOpen

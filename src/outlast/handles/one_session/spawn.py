@@ -11,7 +11,7 @@ from outlast.errors import InvalidInput
 from outlast.handles import reading
 from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId
-from outlast.store.repositories.tasks import WakePolicy
+from outlast.store.repositories.stored_task import WakePolicy
 from outlast.tool_hints import Hints, Wake, hints_of
 from outlast.transitions.sessions.profile import check_json, check_name
 from outlast.transitions.tasks import spawning

@@ -12,7 +12,7 @@ from outlast.events.event import Event
 from outlast.events.outcome import Usage
 from outlast.store.repositories.inputs import Input
 from outlast.store.repositories.outputs import Piece
-from outlast.store.repositories.tasks import Task as StoredTask
+from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.values.digest import object_of
 from outlast.values.foreign import message as of_message
 from outlast.values.secrets import Secrets

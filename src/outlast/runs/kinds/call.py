@@ -36,7 +36,7 @@ from outlast.runs.parked import Owned, SignalLatch
 from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import outputs, tasks
-from outlast.store.repositories.tasks import Task, WakePolicy
+from outlast.store.repositories.stored_task import Task, WakePolicy
 from outlast.store.unit import Unit
 from outlast.tool_hints import hints_of
 from outlast.transitions.sessions.constraints import FREE

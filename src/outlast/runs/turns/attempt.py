@@ -33,7 +33,7 @@ from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import inputs, spending, turns
 from outlast.store.repositories.inputs import Input, InputKind
-from outlast.store.repositories.tasks import NewTask, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, WakePolicy
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import turn

@@ -26,7 +26,7 @@ from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.files.spill import unpack_object
 from outlast.store.repositories import events, tasks
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.transitions.turn import Claim, Fence
 
 _OF_CALLS = (EventType.CALL_STARTED.value, EventType.CALL_ENDED.value)

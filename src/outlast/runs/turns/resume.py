@@ -21,7 +21,7 @@ from outlast.calls.parking import awaiting_handle, handle_of, outside_handle
 from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import TaskId
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.transitions.tasks.parked import facts_of
 
 _CONTENT: TypeAdapter[str | list[UserContent]] = TypeAdapter(str | list[UserContent])

@@ -26,7 +26,7 @@ from outlast.runs.parked import Owned
 from outlast.runs.turns.turn_log import TurnLog
 from outlast.store.repositories import outputs, tasks, turns
 from outlast.store.repositories.spending import Spent
-from outlast.store.repositories.tasks import NewTask, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, WakePolicy
 from outlast.store.unit import Unit
 from outlast.tool_hints import Hints
 from outlast.transitions import questions

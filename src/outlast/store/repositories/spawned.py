@@ -6,10 +6,12 @@ from dataclasses import replace
 import sqlalchemy as sa
 
 from outlast.ids import SessionId, TaskId
-from outlast.store.repositories.tasks import THERE, Task, TaskOrigin, TaskState, from_row
+from outlast.store.repositories.stored_task import Task, TaskOrigin, from_row
+from outlast.store.repositories.tasks import THERE
 from outlast.store.sql.statement import Statement
 from outlast.store.tables import tasks
 from outlast.store.unit import Unit
+from outlast.wire.task_state import TaskState
 
 _OPEN = (tasks.c.origin == TaskOrigin.SPAWN.value, tasks.c.ended_at.is_(None))
 _RUNNING = sa.or_(tasks.c.state == TaskState.QUEUED.value, tasks.c.state == TaskState.RUNNING.value)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import sqlalchemy as sa
 
 from outlast.store.repositories.spawned import with_places
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.store.tables import outputs
 
 _LONGEST = 300

@@ -9,11 +9,12 @@ import sqlalchemy as sa
 from outlast.clock import to_microseconds
 from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store.repositories import tasks as rows
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.stored_task import MOVES, Task, from_row
 from outlast.store.sql.bulk import update_many
 from outlast.store.sql.statement import Statement, given_keys
 from outlast.store.tables import tasks
 from outlast.store.unit import Unit
+from outlast.wire.task_state import TaskState
 
 _IDS = given_keys("ids")
 _FIND = Statement(sa.select(tasks).join(_IDS, tasks.c.id == _IDS.c.key).where(rows.THERE))
@@ -37,7 +38,7 @@ def lock(unit: Unit, wanted: Mapping[TaskId, SessionId], *, is_alone: bool) -> d
 
 def _found(unit: Unit, ids: Sequence[TaskId]) -> list[Task]:
     if unit.dialect == "postgresql":
-        return [rows.from_row(row) for row in _FIND.rows(unit.connection, ids=list(ids))] if ids else []
+        return [from_row(row) for row in _FIND.rows(unit.connection, ids=list(ids))] if ids else []
     return [each for each in (rows.get(unit.connection, task_id) for task_id in ids) if each is not None]
 
 
@@ -46,7 +47,7 @@ def claim(unit: Unit, found: Sequence[Task], worker_id: WorkerId) -> list[Task]:
 
     Nobody else moves a task of a locked session, so nothing is compared again.
     """
-    assert all(TaskState.RUNNING in rows.MOVES[each.state] for each in found)
+    assert all(TaskState.RUNNING in MOVES[each.state] for each in found)
     claimed = [
         replace(
             each,

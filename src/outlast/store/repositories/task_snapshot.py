@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from outlast.values.digest import digest, object_of, preview
 
 if TYPE_CHECKING:
-    from outlast.store.repositories.tasks import Task
+    from outlast.store.repositories.stored_task import Task
 
 _LONGEST = 300
 """Characters of a preview of a result."""

@@ -6,8 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from outlast.store.repositories import connections
-from outlast.store.repositories.tasks import THERE, Task, TaskState, from_row
+from outlast.store.repositories.stored_task import Task, from_row
+from outlast.store.repositories.tasks import THERE
 from outlast.store.tables import tasks
+from outlast.wire.task_state import TaskState
 
 _SOME = 500
 _WAITING = (

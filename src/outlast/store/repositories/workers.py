@@ -9,12 +9,14 @@ from outlast.ids import SessionId, TaskId, TurnId, WorkerId
 from outlast.store.postgres import jobs
 from outlast.store.repositories import pauses
 from outlast.store.repositories.agents import HELD, SILENT, lock_key
-from outlast.store.repositories.tasks import MAY_BE_RUN, WITH_WORKER, TaskState
+from outlast.store.repositories.stored_task import WITH_WORKER
+from outlast.store.repositories.tasks import MAY_BE_RUN
 from outlast.store.repositories.turns import TurnState
 from outlast.store.sql.statement import Statement
 from outlast.store.tables import pauses as pauses_table
 from outlast.store.tables import sessions, tasks, turns, workers
 from outlast.store.unit import Unit
+from outlast.wire.task_state import TaskState
 
 
 @dataclass(frozen=True, slots=True)

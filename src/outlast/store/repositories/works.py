@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.store.repositories.inputs import InputKind, InputState
-from outlast.store.repositories.tasks import WakePolicy
+from outlast.store.repositories.stored_task import WakePolicy
 from outlast.store.tables import inputs, tasks, turns
 
 _COMING = (InputState.WAITING.value, InputState.GROUPED.value)

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from outlast.limits import Limits
-from outlast.store.repositories.tasks import MOVES, Task, TaskState
+from outlast.store.repositories.stored_task import MOVES, Task
 from outlast.transitions.task_errors import TIMED_OUT
+from outlast.wire.task_state import TaskState
 
 Verdict = Callable[[Task, datetime, Limits], dict[str, Any] | None]
 """Of a task whose worker is dead, at this instant: the error that it ends with, or None if it is run again."""

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 
 from outlast.ids import WorkerId
-from outlast.store.repositories.tasks import NewTask, Task, TaskState
+from outlast.store.repositories.stored_task import NewTask, Task
 from outlast.transitions.kinds.call import CALL
 from outlast.transitions.kinds.external import EXTERNAL
 from outlast.transitions.kinds.kind import Kind
 from outlast.transitions.kinds.session import SESSION
+from outlast.wire.task_state import TaskState
 
 KINDS: Mapping[str, Kind] = {each.name: each for each in (CALL, SESSION, EXTERNAL)}
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from outlast.limits import Limits
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.transitions.kinds.kind import Kind
 
 

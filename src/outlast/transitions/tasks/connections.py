@@ -8,10 +8,11 @@ from outlast.events.signals import connection_topic
 from outlast.ids import OwnerId
 from outlast.store.repositories import connections, tasks, waiting_calls
 from outlast.store.repositories.connections import ConnectionRow
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.stored_task import Task
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import open_request, requests
 from outlast.values.sealing import MAKE_KEY, Sealing, Unreadable
+from outlast.wire.task_state import TaskState
 
 MOST_PER_OWNER = 200
 NO_KEY = (

@@ -14,12 +14,14 @@ from outlast.ids import SessionId, TaskId, WorkerId
 from outlast.store.group_commit import LeftOut
 from outlast.store.outbox import Work
 from outlast.store.repositories import task_groups, tasks
-from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, Task, TaskOrigin, WakePolicy
+from outlast.store.repositories.tasks import Start
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions.kinds import registry
 from outlast.transitions.tasks import open_request, task_moves
 from outlast.transitions.tasks.task_moves import tell
+from outlast.wire.task_state import TaskState
 
 
 @dataclass(frozen=True, slots=True)

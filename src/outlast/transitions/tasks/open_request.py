@@ -10,7 +10,7 @@ from outlast.errors import Conflict
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.store.repositories import tasks
-from outlast.store.repositories.tasks import Task
+from outlast.store.repositories.stored_task import Task
 from outlast.store.unit import Unit
 from outlast.transitions.task_errors import NOT_ANSWERED
 

@@ -14,12 +14,13 @@ from outlast.errors import Conflict, NotFound
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TaskId
 from outlast.store.repositories import outputs, tasks
-from outlast.store.repositories.tasks import NewTask, Task, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, Task, WakePolicy
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions.kinds.external import EXTERNAL
 from outlast.transitions.task_errors import VERDICTS
 from outlast.transitions.tasks import task_moves
+from outlast.wire.task_state import TaskState
 
 _NO_HASH = "0" * 64
 

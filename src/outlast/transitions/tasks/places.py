@@ -6,8 +6,9 @@ transaction after the other.
 
 from outlast.store.outbox import Work
 from outlast.store.repositories import spawned
-from outlast.store.repositories.tasks import Task, TaskOrigin, TaskState
+from outlast.store.repositories.stored_task import Task, TaskOrigin
 from outlast.store.unit import OwnerLock, Unit
+from outlast.wire.task_state import TaskState
 
 _IN_PLACE = (TaskState.QUEUED, TaskState.RUNNING)
 

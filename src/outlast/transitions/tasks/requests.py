@@ -16,12 +16,13 @@ from outlast.events.types import EventType
 from outlast.ids import TaskId
 from outlast.store.repositories import tasks
 from outlast.store.repositories.inputs import InputKind
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.stored_task import Task
 from outlast.store.unit import Unit
 from outlast.transitions.sessions.profile import check_json
 from outlast.transitions.tasks import open_request, task_moves
 from outlast.transitions.turns import inbox
 from outlast.values import clean, json_schema
+from outlast.wire.task_state import TaskState
 
 MOST_CHARACTERS = 4_000
 """Of a prompt, of a reason."""

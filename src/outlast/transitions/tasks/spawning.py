@@ -11,12 +11,14 @@ from outlast.errors import Forbidden, IdempotencyMismatch, TooManyTasks
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId
 from outlast.store.repositories import spawned, tasks
-from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, Task, TaskOrigin, WakePolicy
+from outlast.store.repositories.tasks import Start
 from outlast.store.unit import Unit
 from outlast.transitions.sessions import constraints
 from outlast.transitions.sessions.profile import MAX_NAME, MAX_TITLE, check_name
 from outlast.transitions.tasks import places
 from outlast.transitions.tasks.task_moves import again, tell
+from outlast.wire.task_state import TaskState
 
 _NAMED = 20
 """So many tools are named to whoever asks for one that is not there."""

@@ -18,13 +18,15 @@ from outlast.store.outbox import Work
 from outlast.store.repositories import inputs, spending, task_facts, tasks
 from outlast.store.repositories.inputs import InputKind, InputState
 from outlast.store.repositories.spending import Spent, stored
-from outlast.store.repositories.tasks import NewTask, Start, Task, TaskOrigin, TaskState, WakePolicy
+from outlast.store.repositories.stored_task import NewTask, Task, TaskOrigin, WakePolicy
+from outlast.store.repositories.tasks import Start
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions.kinds import registry
 from outlast.transitions.task_errors import NOT_ANSWERED, VERDICTS
 from outlast.transitions.tasks import open_request, places, wake
 from outlast.transitions.turns import inbox, turn_start
+from outlast.wire.task_state import TaskState
 
 
 def make(unit: Unit, session_id: Any, new: NewTask, *, worker_id: WorkerId | None) -> Task:

@@ -6,8 +6,9 @@ from typing import Any, cast
 from pydantic_core import to_json
 
 from outlast.clock import in_words
-from outlast.store.repositories.tasks import Task, TaskState
+from outlast.store.repositories.stored_task import Task
 from outlast.transitions.tasks.parked import why_parked
+from outlast.wire.task_state import TaskState
 
 INLINE = 4 * 1024
 """Results up to this size stand in the wake; larger ones are read with `read_output`."""
