@@ -105,7 +105,7 @@ ROWS: Mapping[str, str] = {
     "K3": "protocols: AI SDK, MCP, OpenAI Responses, AG-UI, A2A",
     "K4": "MCP both ways",
     "K5": "the library does all that the server does",
-    "K6": "typed schemas of events, handles and lists in OpenAPI",
+    "K6": "typed schemas of events, handles and lists in OpenAPI; a session as one folded view with a position",
 }
 
 MISSING: Mapping[str, str] = {

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from outlast.errors import NotFound
 from outlast.events.data import DATA
 from outlast.events.event import Draft, Event
-from outlast.events.outcome import fold_outcome
 from outlast.events.signals import LocalSignals
 from outlast.events.stream import EventStream, Page
 from outlast.events.types import CONTROL, TERMINAL, EventType
+from outlast.events.views.turn_fold import fold_turn
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store.database import Database
 from outlast.store.repositories import events
@@ -51,7 +51,7 @@ async def test_every_type_comes_back_as_it_was_written(database: Database) -> No
         **{"attempt": 1, "offset": 0, "usage": {}, "dropped": [], "progress": {}},
         "task": {"id": "tsk_1", "title": "t", "state": "running"},
         **{"request": {"id": "req_1", "kind": "question", "prompt": "Why?"}, "title": "t"},
-        **{"request_id": "req_1", "how": "answered"},
+        **{"request_id": "req_1", "how": "answered", "verdict": "worked", "by": "ada"},
     }
     part: dict[EventType, Any] = {each: {} if each is EventType.CALL_ENDED else "1.1.0" for each in STORED}
     message = {each: "m" if each is EventType.TURN_FAILED else 3 for each in STORED}
@@ -90,7 +90,7 @@ async def test_unknown_types_are_passed_on_and_the_cursor_moves(database: Databa
         seen = [(each.number, each.type) async for each in replay]
         assert replay.position == 3
     assert seen == [(1, "session.held"), (2, "moon.risen"), (3, "session.held")]
-    assert fold_outcome(TURN, await stored_events(database, session_id)).state == "queued"
+    assert fold_turn(TURN, await stored_events(database, session_id)).outcome.state == "queued"
 
 
 async def test_a_page_is_never_more_than_a_thousand_rows(database: Database) -> None:
@@ -134,7 +134,7 @@ async def test_folding_saves_rows_and_changes_nothing_for_readers(database: Data
     await database.transaction(lambda unit: events.fold_parts(unit, session_id, TURN, after=0), name="fold")
     after = await stored_events(database, session_id)
     assert len(before) - len(after) == 598
-    assert fold_outcome(TURN, after) == fold_outcome(TURN, before)
+    assert fold_turn(TURN, after).outcome == fold_turn(TURN, before).outcome
     for position in (0, 1, 2, 7, 300, 511, 512, 513, 514, 600, 601, 602, 603, 604):
         rest = await stored_events(database, session_id, after=position)
         assert texts_of(before[:position]) + texts_of(rest) == texts_of(before)
@@ -208,7 +208,7 @@ async def test_an_outcome_can_be_told_from_what_is_left(database: Database) -> N
     session_id = await new_session(database)
     await append(database, session_id, *part("1.1.0", "a", "b", "c"), Draft(EventType.TURN_COMPLETED, {}, TURN))
     await database.transaction(lambda unit: events.trim(unit, session_id, before=3), name="trim")
-    assert fold_outcome(TURN, await stored_events(database, session_id)).state == "completed"
+    assert fold_turn(TURN, await stored_events(database, session_id)).outcome.state == "completed"
 
 
 async def test_the_end_of_the_turn_before_is_found(database: Database) -> None:

@@ -398,7 +398,15 @@ async def test_handles_have_the_same_attributes(embedded: Runtime) -> None:
         assert names(ours) ^ names(theirs) == {
             "owner_id",  # a client is the owner of all it sees
             "seen",  # the answer as it came, for whoever prints it
-            *("history", "snapshot", "turns", "first_turn", "turn_after"),  # see test_signatures
+            *(
+                "history",
+                "snapshot",
+                "turns",
+                "first_turn",
+                "turn_after",
+                "view_json",
+                "block_json",
+            ),  # see test_signatures
         }
         assert names(sent) ^ names(theirs_sent) == {"input"}  # as it is stored; over HTTP: `session.input(input_id)`
         assert names(turn) ^ names(theirs_turn) == {"fold", "lead", "begins_after"}  # see test_signatures

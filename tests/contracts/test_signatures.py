@@ -29,6 +29,8 @@ PAIRS: Mapping[str, tuple[type, type]] = {
 ONLY_HERE = {
     "Session.history": "what the model sees, as objects of pydantic-ai, which a client does without: see `messages`",
     "Session.snapshot": "what `stream.expired` holds; a client gets it there",
+    "Session.view_json": "for the HTTP API, which sends it as it is made",
+    "Session.block_json": "for the HTTP API: the `href` of a block that was cut",
     "Session.turns": "for the protocols, which fold turns where the log is",
     "Session.first_turn": "for the protocols",
     "Session.turn_after": "for the protocols",

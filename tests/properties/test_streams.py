@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from outlast.events.event import Draft, Event
 from outlast.events.fold import cut, fold
 from outlast.events.news import News
-from outlast.events.outcome import fold_outcome
 from outlast.events.signals import LocalSignals, log_topic
 from outlast.events.stream import EventStream, Page
 from outlast.events.types import EventType
+from outlast.events.views.turn_fold import fold_turn
 from outlast.ids import SessionId, TurnId
 from outlast.store.database import Database
 from outlast.store.repositories import events
@@ -202,7 +202,7 @@ def test_a_cut_of_a_fold_is_exactly_the_suffix(log: list[Event]) -> None:
 @given(logs())
 def test_the_outcome_of_a_folded_log_is_the_same(log: list[Event]) -> None:
     """D7: one fold of the log, whether its text was folded or not."""
-    assert fold_outcome(TURN, folded(log)) == fold_outcome(TURN, log)
+    assert fold_turn(TURN, folded(log)).outcome == fold_turn(TURN, log).outcome
 
 
 SIGNALS = st.lists(st.sampled_from(["brings", "brings", "brings", "hints", "lost", "late", "twice"]), max_size=30)

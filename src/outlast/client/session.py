@@ -22,6 +22,7 @@ from outlast.wire.message import InputAnswer, SendOptions, StoredMessage
 from outlast.wire.session import CountsAnswer, InterruptedCall, LastTurnAnswer, SessionAnswer, TitleFrom, budget_of
 from outlast.wire.task import Task
 from outlast.wire.turn import TurnAnswer, Until, Verdict
+from outlast.wire.view import SessionView
 
 
 class Session:
@@ -221,6 +222,14 @@ class Session:
         Over as many connections as it takes.
         """
         return EventStream(self._connection, self.id, after=after, follow=follow, types=types)
+
+    async def view(self, *, turns: int = 30, before: str | None = None) -> SessionView:
+        """The session as people see it: its last turns, or those before another one, what waits, and its open tasks.
+
+        All of one moment: `events(after=view.as_of)` goes on from exactly there. A page has at most 1 MiB; what is
+        larger is shown as its beginning. `next` is the `before` of the page of older turns.
+        """
+        return SessionView.model_validate(await self._connection.get(f"{self._path}/view", turns=turns, before=before))
 
     def turn(self, turn_id: str) -> Turn:
         return Turn(self._connection, self.id, turn_id)

@@ -56,11 +56,21 @@ class SessionDeleted(TypedDict):
     """It is the last event that anybody gets of the session."""
 
 
+class InputFile(TypedDict):
+    id: str
+    name: str
+    media_type: str
+    bytes: int
+
+
 class InputAccepted(TypedDict):
     input_id: str
-    kind: str
+    kind: Annotated[str, Field(description="message, wake, settlement, request")]
     mode: NotRequired[str]
     text: str
+    key: NotRequired[Annotated[str, Field(description="the idempotency key of a person's message")]]
+    files: NotRequired[list[InputFile]]
+    task_ids: NotRequired[Annotated[list[str], Field(description="the tasks that it tells of")]]
 
 
 class InputEdited(TypedDict):
@@ -70,14 +80,18 @@ class InputEdited(TypedDict):
 
 class InputRemoved(TypedDict):
     input_id: str
+    reason: NotRequired[Annotated[str, Field(description="withdrawn: the model has its news by another way")]]
 
 
 class InputDelivered(TypedDict):
     input_id: str
-    kind: str
+    kind: Annotated[str, Field(description="message, wake, settlement, request")]
+    mode: NotRequired[str]
     text: str
     message: NotRequired[Annotated[int, Field(description="its position in history")]]
-    key: NotRequired[Annotated[str, Field(description="its idempotency key")]]
+    key: NotRequired[Annotated[str, Field(description="the idempotency key of a person's message")]]
+    files: NotRequired[list[InputFile]]
+    task_ids: NotRequired[Annotated[list[str], Field(description="the tasks that it tells of")]]
 
 
 class TurnQueued(TypedDict):
@@ -187,6 +201,16 @@ class CallEnded(TypedDict):
     artifacts: NotRequired[Annotated[Any, Field(description="files")]]
     task_id: NotRequired[Annotated[str, Field(description="if it goes on as a task")]]
     usage: NotRequired[Annotated[JsonData | None, Field(description="of agents that its tool ran")]]
+
+
+class CallSettled(TypedDict):
+    """A person says what became of a call whose effect nobody knew."""
+
+    call_id: str
+    tool: str
+    verdict: Annotated[str, Field(description="worked, failed, try_again")]
+    by: str
+    note: NotRequired[str]
 
 
 class HistoryCompacted(TypedDict):
@@ -339,6 +363,7 @@ DATA: Mapping[EventType, type[Any]] = {
     EventType.CALL_WAITING: CallWaiting,
     EventType.CALL_PROGRESS: CallProgress,
     EventType.CALL_ENDED: CallEnded,
+    EventType.CALL_SETTLED: CallSettled,
     EventType.HISTORY_COMPACTED: HistoryCompacted,
     EventType.TASK_CREATED: TaskTold,
     EventType.TASK_CHANGED: TaskTold,

@@ -38,6 +38,7 @@ _TOLD: Mapping[str, Place] = {
 }
 _TASK: Mapping[str, Place] = {"task": fields(**_TOLD)}
 _TEXT: Mapping[str, Place] = {"text": anything}
+_INPUT: Mapping[str, Place] = {"text": anything, "files": fields(name=anything)}
 _NOTHING: Mapping[str, Place] = {}
 
 FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
@@ -47,10 +48,10 @@ FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
     EventType.SESSION_RESUMED: _NOTHING,
     EventType.SESSION_FLAGGED: _NOTHING,
     EventType.SESSION_DELETED: _NOTHING,
-    EventType.INPUT_ACCEPTED: _TEXT,
+    EventType.INPUT_ACCEPTED: _INPUT,
     EventType.INPUT_EDITED: _TEXT,
     EventType.INPUT_REMOVED: _NOTHING,
-    EventType.INPUT_DELIVERED: _TEXT,
+    EventType.INPUT_DELIVERED: _INPUT,
     EventType.TURN_QUEUED: _NOTHING,
     EventType.TURN_STARTED: _NOTHING,
     EventType.TURN_RESUMED: _NOTHING,
@@ -66,6 +67,7 @@ FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
     EventType.CALL_WAITING: {"reason": anything},
     EventType.CALL_PROGRESS: {"progress": PROGRESS},
     EventType.CALL_ENDED: {"part": message, "content": message, "artifacts": ARTIFACTS},
+    EventType.CALL_SETTLED: {"by": anything, "note": anything},
     EventType.HISTORY_COMPACTED: _NOTHING,
     EventType.TASK_CREATED: _TASK,
     EventType.TASK_CHANGED: _TASK,

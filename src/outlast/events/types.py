@@ -29,6 +29,7 @@ class EventType(StrEnum):
     CALL_WAITING = "call.waiting"
     CALL_PROGRESS = "call.progress"
     CALL_ENDED = "call.ended"
+    CALL_SETTLED = "call.settled"
     HISTORY_COMPACTED = "history.compacted"
     TASK_CREATED = "task.created"
     TASK_CHANGED = "task.changed"

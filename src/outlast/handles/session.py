@@ -15,7 +15,7 @@ from outlast.errors import InvalidInput, NotFound
 from outlast.events.outcome import Outcome
 from outlast.events.stream import EventStream
 from outlast.handles import reading
-from outlast.handles.one_session import constrained, export
+from outlast.handles.one_session import constrained, export, view
 from outlast.handles.one_session.regenerate import regenerate
 from outlast.handles.one_session.seen import SeenSession
 from outlast.handles.one_session.spawn import spawn
@@ -38,6 +38,7 @@ from outlast.wire.constraints import Permissions
 from outlast.wire.message import SendOptions
 from outlast.wire.task import Task
 from outlast.wire.turn import Until, Verdict
+from outlast.wire.view import SessionView
 
 T = TypeVar("T")
 
@@ -133,6 +134,23 @@ class Session(SeenSession):
     async def snapshot(self) -> dict[str, Any]:
         """The session's state in a few fields: what a reader needs who cannot have all events."""
         return await reading.snapshot(self._services, self.id, self.owner_id)
+
+    async def view(self, *, turns: int = 30, before: str | None = None) -> SessionView:
+        """The session as people see it: its last turns, or those before another one, what waits, and its open tasks.
+
+        All of one moment: `events(after=view.as_of)` goes on from exactly there. A page has at most 1 MiB; what is
+        larger is shown as its beginning. `next` is the `before` of the page of older turns.
+        """
+        return SessionView.model_validate_json(await self.view_json(turns=turns, before=before))
+
+    async def view_json(self, *, turns: int = 30, before: str | None = None) -> bytes:
+        """The same as JSON."""
+        asked = view.Asked(min(max(turns, 1), view.MOST_TURNS), None if before is None else TurnId(before))
+        return await view.read(self._services, self.id, self.owner_id, asked)
+
+    async def block_json(self, turn_id: TurnId | str, number: int) -> bytes:
+        """A block of a turn, whole, as JSON: the `href` of one that was cut."""
+        return await view.read_block(self._services, self.id, self.owner_id, TurnId(turn_id), number)
 
     def turn(self, turn_id: TurnId | str) -> Turn:
         return Turn(self._services, self.id, TurnId(turn_id), owner_id=self.owner_id)

@@ -1,6 +1,7 @@
 """A turn and a sent message as a program holds them: handles on what is stored, valid across restarts."""
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -12,10 +13,11 @@ from outlast.clock import monotonic
 from outlast.errors import Conflict, NotFound
 from outlast.events import signals
 from outlast.events.event import Event
-from outlast.events.outcome import Outcome, OutcomeFold
+from outlast.events.outcome import Outcome
 from outlast.events.signals import Subscription, end_topic, input_topic, log_topic
 from outlast.events.stream import EventStream
 from outlast.events.types import EventType
+from outlast.events.views.turn_fold import TurnFold
 from outlast.handles import reading
 from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId, TurnId
@@ -42,6 +44,13 @@ class Read(NamedTuple):
 
     position: int
     agent: str
+
+
+class Folded(NamedTuple):
+    """What a turn came to, and the ids of the inputs that the model was given in it."""
+
+    outcome: Outcome
+    delivered: Collection[str]
 
 
 class Turn:
@@ -85,29 +94,30 @@ class Turn:
 
         return await self._services.database.read(look)
 
-    async def fold(self, *, wait: float | None = None) -> OutcomeFold:
+    async def fold(self, *, wait: float | None = None) -> Folded:
         """The fold of the turn's events up to its end, or up to what stands in the log when the time is over."""
         until = None if wait is None else monotonic() + wait
-        fold, read = OutcomeFold(self.id), None
+        fold, read = TurnFold(self.id), None
         ending, self._ending = self._ending, None
         is_fresh = ending is not None
         ending = ending or self._services.signals.subscribe(end_topic(self.id))
-        while not fold.outcome.is_over:
+        while not fold.is_over:
             left = seconds_left(until)
             if is_fresh or read is not None:
                 await ending.wait(None if left is None else min(signals.RECHECK_SECONDS, left))
             read = await self._add(fold, None if read is None else read.position)
             if left == 0:
                 break
-        if not fold.outcome.is_over:
+        outcome = fold.outcome
+        if not outcome.is_over:
             missing = await self._services.database.read(self._no_worker_for)
-            fold.outcome.state = "queued" if missing is not None else fold.outcome.state
-            fold.outcome.no_worker_for = missing
-        fold.outcome.usage = self._services.shown.usage(fold.outcome.usage)
-        if fold.outcome.state == "completed" and read is not None:
-            stored = StoredOutput(fold.outcome.output, fold.output_type, fold.output_fields)
-            fold.outcome.output = self._services.output_of(read.agent, stored)
-        return fold
+            outcome.state = "queued" if missing is not None else outcome.state
+            outcome.no_worker_for = missing
+        outcome.usage = self._services.shown.usage(outcome.usage)
+        if outcome.state == "completed" and read is not None:
+            stored = StoredOutput(outcome.output, fold.output_type, fold.output_fields)
+            outcome.output = self._services.output_of(read.agent, stored)
+        return Folded(outcome, fold.delivered)
 
     async def begins_after(self) -> int:
         """The position in the log after which the turn's first event stands."""
@@ -124,7 +134,7 @@ class Turn:
             raise NotFound("There is no such turn.", id=self.id)
         return row
 
-    async def _add(self, fold: OutcomeFold, after: int | None) -> Read:
+    async def _add(self, fold: TurnFold, after: int | None) -> Read:
         """Fold what the log has of the turn after a position, from its first event if None; gives how far it is read.
 
         If the turn is over and its end is no longer in the log, its row tells how it ended.

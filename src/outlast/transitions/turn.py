@@ -16,11 +16,11 @@ from outlast.store import tables
 from outlast.store.locked_session import LockedSession
 from outlast.store.outbox import Work
 from outlast.store.repositories import inputs, pauses, tasks, turns
-from outlast.store.repositories.inputs import Input, InputKind
+from outlast.store.repositories.inputs import Input
 from outlast.store.repositories.turns import Disposition, Origin, TurnRow, TurnState
 from outlast.store.unit import OwnerLock, Unit
 from outlast.transitions import sub_sessions
-from outlast.transitions.turns import daily_limit, turn_failure, turn_start
+from outlast.transitions.turns import daily_limit, inbox, turn_failure, turn_start
 from outlast.transitions.turns.turn_start import Claim, Fence
 
 END_EVENT = {
@@ -231,13 +231,8 @@ def deliver(unit: Unit, fence: Fence, due: Sequence[Input], message: int) -> Non
         unit.signal(input_topic(each.id))
     unit.append(
         fence.session_id,
-        [Draft(EventType.INPUT_DELIVERED, _delivered(each, message), fence.turn_id, each.task_id) for each in due],
+        [
+            Draft(EventType.INPUT_DELIVERED, inbox.told_of(each) | {"message": message}, fence.turn_id, each.task_id)
+            for each in due
+        ],
     )
-
-
-def _delivered(given: Input, message: int) -> dict[str, Any]:
-    """With the key that a person's client gave it: that client knows its own message by it."""
-    data = {"input_id": given.id, "kind": given.kind, "text": given.text[:2_000], "message": message}
-    if given.kind is InputKind.MESSAGE and given.idempotency_key is not None:
-        data["key"] = given.idempotency_key
-    return data

@@ -5,9 +5,10 @@ from pydantic_core import to_json
 
 from outlast import ids
 from outlast.errors import Conflict, InvalidInput, NotFound, OutlastError
+from outlast.events.event import Draft
 from outlast.events.shapes import is_as_told
 from outlast.events.types import EventType
-from outlast.ids import SessionId, TaskId
+from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store.group_commit import LeftOut
 from outlast.store.repositories import inputs, interrupted, tasks
 from outlast.store.repositories.inputs import Input, InputKind
@@ -49,36 +50,40 @@ def of_call(
 ) -> Input:
     """Once per call; the word goes to the model like any other input and starts a turn if the session is idle."""
     session = unit.lock(session_id, owner_id=owner_id)
-    tool = _interrupted_tool(unit, session_id, call_id)
+    turn_id, tool = _interrupted(unit, session_id, call_id)
     key = f"settle:{call_id}"
     if inputs.by_key(unit.connection, session_id, key) is not None:
         raise Conflict("This call was already settled.", call_id=call_id)
     interrupted.remove(session, call_id)
     text = f"{by} says of the call {call_id} ({tool}), whose effect was unknown: {_SAYS[verdict]}."
+    said = {"call_id": call_id, "verdict": verdict.value, "by": by, "note": note}
+    unit.append(session_id, [Draft(EventType.CALL_SETTLED, {**said, "tool": tool}, turn_id)])
     turn_start.release(unit, session)
     return inbox.notify(
         unit,
         session_id,
         InputKind.SETTLEMENT,
         f"{text} {note}".strip(),
-        body={"call_id": call_id, "verdict": verdict},
+        body=said,
         idempotency_key=key,
     )
 
 
-def _interrupted_tool(unit: Unit, session_id: SessionId, call_id: str) -> str:
+def _interrupted(unit: Unit, session_id: SessionId, call_id: str) -> tuple[TurnId | None, str]:
+    """The turn of the call, and its tool."""
     found = unit.connection.execute(
-        sa.select(events.c.data).where(
+        sa.select(events.c.turn_id, events.c.data).where(
             events.c.session_id == session_id,
             events.c.type == EventType.CALL_ENDED.value,
             events.c.data.contains(f'"call_id":{to_json(call_id).decode()}', autoescape=True),
         )
-    ).scalars()
-    for data in map(row_json.read_object, found):
+    )
+    for row in found:
+        data = row_json.read_object(row.data)
         if data.get("call_id") == call_id and is_as_told(EventType.CALL_ENDED, data):
             if data["outcome"] != "interrupted":
                 raise Conflict(f"The call ended as {data['outcome']}: there is nothing to settle.")
-            return data["tool"]
+            return row.turn_id, data["tool"]
     raise NotFound("There is no such call.", id=call_id)
 
 
@@ -94,7 +99,7 @@ def of_task(unit: Unit, task_id: TaskId, verdict: Verdict, *, by: str, note: str
     links = task.links if again is None else {**task.links, "retried_as": again.id}
     tasks.set_values(unit, task_id, settled=tasks.encode(settled), links=tasks.encode(links))
     task_moves.tell(unit, EventType.TASK_CHANGED, task_moves.again(unit, task_id))
-    inputs.withdraw_wakes(unit, task.session_id, [task_id])
+    inbox.withdraw_wakes(unit, task.session_id, [task_id])
     turn_start.release(unit, unit.lock(task.session_id))
     text = f"{by} says of task {task_id} ({task.title}), whose effect was unknown: {_word(verdict, again)}. {note}"
     inbox.notify(unit, task.session_id, InputKind.SETTLEMENT, text.strip())

@@ -19,7 +19,7 @@ from pydantic_ai.messages import ModelMessage
 
 import outlast as public
 from outlast import Outlast, Settings, hints
-from outlast.ids import SessionId, TaskId
+from outlast.ids import InputId, SessionId, TaskId
 from outlast.store.database import Moment
 from outlast.store.repositories import inputs
 from outlast.store.unit import Unit
@@ -119,12 +119,12 @@ def die_at_the_first_withdrawal(folder: Path) -> None:
     """Inside the transaction that would commit the answer of `check_background` and take back two wakes."""
     plain = inputs.withdraw_wakes
 
-    def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> int:
-        count = plain(unit, session_id, task_ids)
-        if count == 2 and not (folder / "withdrew").exists():
+    def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> list[InputId]:
+        gone = plain(unit, session_id, task_ids)
+        if len(gone) == 2 and not (folder / "withdrew").exists():
             (folder / "withdrew").touch()
             die()
-        return count
+        return gone
 
     inputs.withdraw_wakes = withdraw_wakes
 

@@ -13,7 +13,8 @@ from outlast.ids import TaskId
 from outlast.runs.turns.resume import OpenCallBook
 from outlast.runs.turns.turn_calls import TurnCalls
 from outlast.runs.turns.turn_log import TurnLog
-from outlast.store.repositories import inputs, interrupted
+from outlast.store.repositories import interrupted
+from outlast.transitions.turns import inbox
 from outlast.values import clean
 from outlast.values.digest import object_of
 
@@ -63,7 +64,7 @@ class CallLog:
         told = self.calls.told(part.tool_call_id)
         if told and part.outcome == "success":
             session_id = self.log.fence.session_id
-            self.log.also(lambda unit: inputs.withdraw_wakes(unit, session_id, told))
+            self.log.also(lambda unit: inbox.withdraw_wakes(unit, session_id, told))
 
     async def tell_parked(self, book: OpenCallBook) -> None:
         """The ends as calls of those that were parked by an attempt that could not tell it any more."""

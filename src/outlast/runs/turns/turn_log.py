@@ -197,6 +197,9 @@ class TurnLog:
             elif isinstance(item, Draft):
                 drafts.append(self._masked(item))
             elif not isinstance(item, _Message):
+                if drafts:  # what it tells of comes after what was told before it
+                    unit.append(session.id, drafts)
+                    drafts = []
                 item(unit)
             else:
                 following = item.drafts(session.last_message + 1)

@@ -18,6 +18,8 @@ from outlast.store.unit import Unit
 from outlast.values import row_json
 
 PAGE = 1_000
+_FEW = 100
+"""Events of a turn of usual length: they are read at once."""
 _PARTS = (EventType.PART_STARTED.value, EventType.PART_DELTA.value, EventType.PART_ENDED.value)
 
 _AFTER = Statement(
@@ -86,6 +88,27 @@ def page(connection: sa.Connection, session_id: SessionId, after: int, limit: in
     """The next events after a number. One that was folded over that number gives only its rest."""
     rows = _AFTER.rows(connection, session=session_id, after=after, limit=min(limit, PAGE))
     return [cut(from_row(row), after) for row in rows]
+
+
+def stored_of_turn(
+    connection: sa.Connection, session_id: SessionId, turn_id: TurnId, *, first: int, before: int | None
+) -> list[Row]:
+    """The rows of a turn, from its first event to its end: what was told of it later is not looked for.
+
+    `before`: where the next turn begins.
+    """
+    found: list[Row] = []
+    after, limit = first - 1, _FEW
+    while True:
+        rows = _AFTER.rows(connection, session=session_id, after=after, limit=limit)
+        for row in rows:
+            if row["turn_id"] == turn_id:
+                found.append(row)
+            if (row["turn_id"] == turn_id and row["type"] in TERMINAL) or row["number"] + 1 == before:
+                return found
+        if len(rows) < limit:
+            return found
+        after, limit = rows[-1]["number"], PAGE
 
 
 def look(

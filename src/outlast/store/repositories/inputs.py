@@ -1,6 +1,6 @@
 """Inputs: what was sent to a session, from acceptance on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -118,6 +118,24 @@ def waiting(connection: sa.Connection, session_id: SessionId) -> list[Input]:
     return [from_row(row) for row in _WAITING.rows(connection, session=session_id)]
 
 
+def undelivered(connection: sa.Connection, session_id: SessionId) -> list[Input]:
+    """Those that wait, and those that wait for their group; in the order in which they were accepted."""
+    states = (InputState.WAITING.value, InputState.GROUPED.value)
+    chosen = _OF_SESSION.where(inputs.c.state.in_(states)).order_by(inputs.c.sequence)
+    return [from_row(row) for row in connection.execute(chosen, {"session": session_id}).mappings()]
+
+
+def some(
+    connection: sa.Connection, session_id: SessionId, *, ids: Collection[str] = (), keys: Collection[str] = ()
+) -> list[Input]:
+    """Those that have these ids or keys."""
+    if not ids and not keys:
+        return []
+    is_meant = sa.or_(inputs.c.id.in_(ids), inputs.c.idempotency_key.in_(keys))
+    found = connection.execute(_OF_SESSION.where(is_meant), {"session": session_id})
+    return [from_row(row) for row in found.mappings()]
+
+
 def waiting_for(unit: Unit, session_id: SessionId) -> list[Input]:
     """The same inside a transaction that decides what becomes of them."""
     return waiting(unit.reading(inputs), session_id)
@@ -178,6 +196,7 @@ def insert(
         unit.now,
         body,
         task_id,
+        idempotency_key=idempotency_key,
     )
 
 
@@ -236,9 +255,9 @@ def untold_tasks(connection: sa.Connection, session_id: SessionId) -> list[TaskI
     return [TaskId(task_id) for task_id in found.scalars()]
 
 
-def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> int:
-    """What the model was told by another way is not told again. Gives how many wakes that took back."""
-    done = unit.connection.execute(
+def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> list[InputId]:
+    """Take back the wakes of these tasks that nobody has seen. Gives which those are."""
+    gone = unit.connection.execute(
         sa.update(inputs)
         .where(
             inputs.c.session_id == session_id,
@@ -247,5 +266,6 @@ def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]
             inputs.c.state.in_((InputState.WAITING.value, InputState.GROUPED.value)),
         )
         .values(state=InputState.WITHDRAWN.value)
+        .returning(inputs.c.id)
     )
-    return done.rowcount
+    return [InputId(each) for each in gone.scalars()]

@@ -1,6 +1,6 @@
 """Tasks: looking for them, making them, and the compare-and-set moves between their states."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -122,6 +122,17 @@ def open_count(connection: sa.Connection, session_id: SessionId, *, waking_only:
 def open_ids(connection: sa.Connection, session_id: SessionId) -> list[TaskId]:
     found = connection.execute(sa.select(tasks.c.id).where(*_OPEN), {"session": session_id})
     return [TaskId(each) for each in found.scalars()]
+
+
+def open_or_named(connection: sa.Connection, session_id: SessionId, named: Collection[str], limit: int) -> list[Task]:
+    """The newest of a session's open ones, and those of it with these ids; in the order in which they were made."""
+    opened = sa.select(tasks).where(*_OPEN).order_by(tasks.c.id.desc()).limit(limit)
+    found = [*connection.execute(opened, {"session": session_id}).mappings()]
+    others = set(named) - {row["id"] for row in found}
+    if others:
+        asked = sa.select(tasks).where(tasks.c.id.in_(others), tasks.c.session_id == session_id)
+        found += connection.execute(asked).mappings()
+    return [from_row(row) for row in sorted(found, key=lambda row: row["id"])]
 
 
 def open_of_kind(connection: sa.Connection, session_id: SessionId, kind: str) -> list[Task]:

@@ -252,7 +252,24 @@ def _place(unit: Unit, session_id: SessionId) -> int:
 
 
 def _log(unit: Unit, session: LockedSession, type_: EventType, kept: Input) -> None:
-    unit.append(
-        session.id,
-        [Draft(type_, {"input_id": kept.id, "kind": kept.kind, "mode": kept.mode, "text": kept.text[:2_000]})],
-    )
+    unit.append(session.id, [Draft(type_, told_of(kept), task_id=kept.task_id)])
+
+
+def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> None:
+    """What the model was told by another way is not told again."""
+    told: dict[str, Any] = {"reason": InputState.WITHDRAWN.value}
+    gone = inputs.withdraw_wakes(unit, session_id, task_ids)
+    if gone:
+        unit.append(session_id, [Draft(EventType.INPUT_REMOVED, {"input_id": each, **told}) for each in gone])
+
+
+def told_of(given: Input) -> dict[str, Any]:
+    """What events tell of an input. By the key that a person's client gave it, that client knows its own message."""
+    is_said = given.kind is InputKind.MESSAGE
+    beside = {
+        "key": given.idempotency_key if is_said else None,
+        "files": given.body.get("files"),
+        "task_ids": [] if given.task_id is None else [given.task_id],
+    }
+    told = {"input_id": given.id, "kind": given.kind, "mode": given.mode, "text": given.text}
+    return told | {name: each for name, each in beside.items() if each}

@@ -1,0 +1,1 @@
+"""What people see of a session, folded from its events."""
