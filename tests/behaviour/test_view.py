@@ -88,7 +88,7 @@ async def test_steering_stands_where_the_model_was_given_it(runtime: Runtime) ->
         assert [(each.name, each.bytes) for each in waiting.files] == [("a.txt", 3)]
         [_, _, running] = seen.turns[0].blocks
         assert isinstance(running, CallBlock)
-        assert (running.state, running.args, running.ended_at) == ("running", "{}", None)
+        assert (running.state, running.args, running.ended_at) == ("running", {}, None)
         assert running.started_at is not None
         here.open()
         await session.settled()

@@ -13,13 +13,14 @@ View = dict[str, Any]
 def comparable(given: SessionView | View, *, like: SessionView | None = None) -> View:
     """Turns, inbox and tasks as JSON. `like`: tasks that this view does not show any more are left out.
 
-    The place of a task that waits changes without an event of it: others ended.
+    The place of a task that waits, and the size of its output, change without an event of it.
     """
     view = from_json(given.model_dump_json() if isinstance(given, SessionView) else to_json(given))
     shown = None if like is None else {each["id"] for each in like.tasks}
     tasks = {each["id"]: each for each in view["tasks"] if shown is None or each["id"] in shown}
     for each in tasks.values():
-        each.pop("place", None)
+        for name in ("place", "output_size", "last_line"):
+            each.pop(name, None)
     return {
         "as_of": view["as_of"],
         "turns": _whole(_TURNS, view["turns"]),

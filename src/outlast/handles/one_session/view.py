@@ -16,11 +16,12 @@ from pydantic_core import from_json
 from outlast.errors import NotFound
 from outlast.events.types import EventType
 from outlast.handles import reading
+from outlast.handles.following.place import Place
 from outlast.handles.one_session import view_page
 from outlast.handles.one_session.view_page import Moment, ReadTurn
 from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId, TurnId
-from outlast.store.repositories import events, feed, inputs, spawned, tasks, turns
+from outlast.store.repositories import events, feed, inputs, task_facts, tasks, turns
 from outlast.store.repositories.turns import Origin, TurnRow
 from outlast.store.sql.statement import Row
 
@@ -86,7 +87,7 @@ def _look(connection: sa.Connection, session_id: SessionId, owner_id: OwnerId, a
 
 def _moment(connection: sa.Connection, session_id: SessionId, owner_id: OwnerId) -> Moment:
     row = reading.there(connection, session_id, owner_id)
-    return Moment(row, f"1.{feed.last(connection, owner_id)}")
+    return Moment(row, Place(feed.last(connection, owner_id)).cursor)
 
 
 def _chains(
@@ -154,7 +155,7 @@ def _read_beside(connection: sa.Connection, moment: Moment) -> None:
     moment.inputs = {each.id: each for each in found}
     moment.inbox = inputs.undelivered(connection, session_id)
     waiting = tasks.open_or_named(connection, session_id, named, _MOST_TASKS)
-    moment.tasks = spawned.with_places(connection, waiting)
+    moment.tasks = task_facts.with_facts(connection, waiting)
     opened = sum(not each.is_over for each in waiting)
     moment.tasks_left_out = tasks.open_count(connection, session_id) - opened if opened >= _MOST_TASKS else 0
 
