@@ -110,7 +110,6 @@ ROWS: Mapping[str, str] = {
 
 MISSING: Mapping[str, str] = {
     "A3": "Artifacts are stored and named; reading them back is not there yet.",
-    "A12": "Not there yet.",
     "A14": "Only the shell command.",
     "B3": "All but `schedule`.",
     "D12": "Files on messages are stored and given to the model; uploads and downloads are not there yet.",

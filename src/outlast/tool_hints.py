@@ -19,6 +19,11 @@ class Unset(Enum):
 UNSET: Final = Unset.UNSET
 Seconds = timedelta | float
 Wake = Literal["on_terminal", "silent"]
+Phase = Literal["running", "done", "failed"]
+PHASES: tuple[Phase, ...] = ("running", "done", "failed")
+Words = str | Callable[[Any], Any]
+Narrate = Words | Mapping[Phase, Words]
+"""A template with `{argument}` in it, a function of the arguments, or one of these for each phase of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ class Hints:
     concurrency: int | None = None
     max_attempts: int | None = None
     wake: Wake | None = None
+    narrate: Mapping[Phase, Words] | Literal[True] | None = None
+    """True: words of which only whoever has the tool itself knows."""
 
     @property
     def may_run_again(self) -> bool:
@@ -74,6 +81,7 @@ def hints(
     concurrency: int | None = None,
     max_attempts: int | None = None,
     wake: Wake | None = None,
+    narrate: Narrate | None = None,
 ) -> dict[str, Any]:
     """Metadata for a pydantic-ai tool: `@agent.tool_plain(metadata=outlast.hints(budget=5, idempotent=True))`.
 
@@ -85,7 +93,9 @@ def hints(
     a task of it wakes the session (`on_terminal`, as without this) or not (`silent`). `requires`: a
     tool that must have been called in the session before, or a connection that must be there: `"read_guide"`,
     `{"connection": "github"}`. `approve`: a person is asked before a call is run, always, or if the function (async,
-    too) says so of its arguments.
+    too) says so of its arguments. `narrate`: what a call does, in at most 200 characters for people: a template such as
+    `"Searching flights to {city}"`, a function of the arguments, or a mapping with one of these for `running`, `done`
+    and `failed`. One that fails is replaced by the tool's name.
     """
     for name, number in (("concurrency", concurrency), ("max_attempts", max_attempts)):
         if number is not None and number < 1:
@@ -104,6 +114,7 @@ def hints(
         concurrency=concurrency,
         max_attempts=max_attempts,
         wake=wake,
+        narrate=_phases(narrate),
     )
     return {KEY: given}
 
@@ -120,6 +131,17 @@ def hints_of(metadata: Mapping[str, Any] | None) -> Hints:
         said = cast(dict[str, Any], annotations)
         return Hints(read_only=said.get("readOnlyHint") is True, idempotent=said.get("idempotentHint") is True)
     return _CAREFUL
+
+
+def _phases(given: Narrate | None) -> Mapping[Phase, Words] | None:
+    if given is None:
+        return None
+    if isinstance(given, str) or callable(given):
+        return {"running": given}
+    unknown = [each for each in given if each not in PHASES]
+    if unknown or not given or not all(isinstance(each, str) or callable(each) for each in given.values()):
+        raise InvalidInput(f"narrate={given!r} is not understood: give words for running, done and failed.")
+    return dict(given)
 
 
 def _requirements(given: Requires) -> tuple[Requirement, ...]:

@@ -59,6 +59,9 @@ def _shown(value: Any) -> Any:
         return value.total_seconds()
     if isinstance(value, tuple):
         return list(cast(tuple[Any, ...], value))
+    if isinstance(value, dict):
+        words = cast(dict[str, Any], value)
+        return True if any(callable(each) for each in words.values()) else words
     return True if callable(value) else value
 
 

@@ -176,6 +176,7 @@ class CallStarted(TypedDict):
     call_id: str
     tool: str
     args: NotRequired[Any]
+    narration: NotRequired[Annotated[str, Field(description="what it does, in words for people")]]
 
 
 class CallWaiting(TypedDict):
@@ -201,6 +202,7 @@ class CallEnded(TypedDict):
     artifacts: NotRequired[Annotated[Any, Field(description="files")]]
     task_id: NotRequired[Annotated[str, Field(description="if it goes on as a task")]]
     usage: NotRequired[Annotated[JsonData | None, Field(description="of agents that its tool ran")]]
+    narration: NotRequired[Annotated[str, Field(description="what became of it, in words for people")]]
 
 
 class CallSettled(TypedDict):
@@ -242,6 +244,7 @@ class TaskSnapshot(TypedDict):
     links: NotRequired[dict[str, str]]
     parked: NotRequired[JsonData | None]
     args: NotRequired[Annotated[Any, Field(description="an object whose long values are cut")]]
+    narration: NotRequired[Annotated[str | None, Field(description="what it does or did, in words for people")]]
     group: NotRequired[str | None]
     worker_id: NotRequired[str | None]
     needs: NotRequired[

@@ -17,7 +17,7 @@ _REQUEST: Mapping[str, Place] = {
 }
 OF_A_TASK: Mapping[str, Place] = {
     "title": anything,
-    "spec": fields(args=anything, answers=anything),
+    "spec": fields(args=anything, answers=anything, narration=anything),
     "detail": anything,
     "progress": PROGRESS,
     "request": fields(**_REQUEST),
@@ -33,7 +33,7 @@ BODY_OF_AN_INPUT = fields(
 )
 _TOLD: Mapping[str, Place] = {
     **OF_A_TASK,
-    **{"args": anything, "result_preview": anything, "last_line": anything},
+    **{"args": anything, "narration": anything, "result_preview": anything, "last_line": anything},
     "late_outcome": fields(result_preview=anything, error=ERROR),
 }
 _TASK: Mapping[str, Place] = {"task": fields(**_TOLD)}
@@ -63,10 +63,10 @@ FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
     EventType.PART_ENDED: _NOTHING,
     EventType.RESPONSE_COMPLETED: _NOTHING,
     EventType.RESPONSE_DROPPED: _NOTHING,
-    EventType.CALL_STARTED: {"args": anything},
+    EventType.CALL_STARTED: {"args": anything, "narration": anything},
     EventType.CALL_WAITING: {"reason": anything},
     EventType.CALL_PROGRESS: {"progress": PROGRESS},
-    EventType.CALL_ENDED: {"part": message, "content": message, "artifacts": ARTIFACTS},
+    EventType.CALL_ENDED: {"part": message, "content": message, "artifacts": ARTIFACTS, "narration": anything},
     EventType.CALL_SETTLED: {"by": anything, "note": anything},
     EventType.HISTORY_COMPACTED: _NOTHING,
     EventType.TASK_CREATED: _TASK,

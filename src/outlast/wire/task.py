@@ -73,6 +73,9 @@ class Task(Answer):
     )
     origin: str = Field(default="call", description="`spawn` if it was set going on purpose, else `call`.")
     worker_id: str | None = Field(default=None, description="The worker that has it.")
+    narration: str | None = Field(
+        default=None, description="What it does or did, in words for people, if its tool has some."
+    )
     needs: Literal["approval", "question", "connection"] | None = Field(
         default=None, description="What it waits for somebody to do; `request` says it in full."
     )
@@ -115,6 +118,11 @@ class Task(Answer):
         default=None,
         description="Of a call that goes on without its turn: the `reason` (budget, steering, stop) and `ran_seconds`.",
     )
+
+    @property
+    def name(self) -> str:
+        """For people: what it does, else what it is called."""
+        return self.narration or self.title
 
     @property
     def shown_state(self) -> str:

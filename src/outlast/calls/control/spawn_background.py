@@ -12,6 +12,7 @@ from pydantic_ai.toolsets import ToolsetTool
 
 from outlast.calls.call import RunningCall
 from outlast.calls.control.parts import ControlParts, this_call
+from outlast.calls.narration import Narration
 from outlast.errors import Forbidden, InvalidInput, TooManyTasks
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories.stored_task import Task, WakePolicy
@@ -58,6 +59,7 @@ def spawn_background(parts: ControlParts) -> Tool[Any]:
             deadline=said.deadline or parts.call_deadline,
             progress_deadline=said.progress_deadline,
             max_attempts=said.max_attempts,
+            narration=Narration(tool, said, args, call.secrets.mask).phases,
         )
         return _handle(await _spawned(parts, call, wanted))
 

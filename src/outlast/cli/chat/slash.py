@@ -117,8 +117,8 @@ def _row(task: Task) -> Text:
         said.append(words.duration(timedelta(seconds=task.ran_seconds)))
     return Text.assemble(
         f"{task.id}  ",
-        (task.title, "bold"),
-        f"({words.arguments(task.args)})  ",
+        (task.name, "bold"),
+        "  " if task.narration else f"({words.arguments(task.args)})  ",
         (state, STYLES.get(task.state, "")),
         ("".join(f"  {each}" for each in said if each), "dim"),
     )

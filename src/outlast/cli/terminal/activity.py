@@ -19,12 +19,13 @@ class SeenCall:
     args: Any
     started_at: datetime
     progress: dict[str, Any] | None = None
+    narration: str | None = None
     is_cut: bool = False
     """Its process ended under it: nobody knows when."""
 
     @property
     def name(self) -> str:
-        return f"{self.tool}({words.arguments(self.args)})"
+        return self.narration or f"{self.tool}({words.arguments(self.args)})"
 
 
 @dataclass(slots=True)
@@ -79,7 +80,7 @@ class Activity:
         data = event.data
         match event.type:
             case "call.started":
-                call = SeenCall(data["tool"], in_words(data.get("args")), event.at)
+                call = SeenCall(data["tool"], in_words(data.get("args")), event.at, narration=data.get("narration"))
                 self.calls[data["call_id"]] = self.begun[data["call_id"]] = call
             case "call.progress" if data["call_id"] in self.calls:
                 self.calls[data["call_id"]].progress = data["progress"]
@@ -104,6 +105,8 @@ class Activity:
 
 
 def task_name(task: dict[str, Any]) -> str:
+    if task.get("narration"):
+        return task["narration"]
     return task["title"] if task["tool"] in (None, task["title"]) else f"{task['title']} ({task['tool']})"
 
 

@@ -112,6 +112,7 @@ class SessionView:
     def _call_ended(self, event: Event) -> None:
         data = event.data
         call = self.activity.begun.get(data["call_id"]) or SeenCall(data["tool"], None, event.at)
+        call.narration = data.get("narration") or call.narration
         passed = words.duration(event.at - call.started_at)
         if data.get("task_id"):
             line = Text.assemble(

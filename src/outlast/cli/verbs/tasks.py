@@ -50,7 +50,7 @@ def _print(found: list[Task]) -> None:
         "TASK": lambda each: each.id,
         "STATE": _state,
         **({"AGENT": lambda each: each.agent} if len({each.agent for each in found}) > 1 else {}),
-        "TITLE": lambda each: each.title,
+        "TITLE": lambda each: each.name,
         "PROGRESS": _progress,
         "AGE": lambda each: ago(each.since),
     }
@@ -275,11 +275,13 @@ def settle(
 
 def end_line(task: Task) -> str:
     if not task.is_over:
-        return f"… {task.title} is still {_state(task)}  {task.id}"
+        return f"… {task.name} is still {_state(task)}  {task.id}"
     if task.settled is not None:
         mark = _MARKS["succeeded" if task.has_worked else "failed"]
         return f"{mark} {task.title} was settled as {task.settled.verdict} by {task.settled.by}  {task.id}"
     why = f": {task.error.get('message', '')}" if task.error else ""
+    if task.narration is not None:
+        return f"{_MARKS[task.state]} {task.narration}{why}  {task.id}"
     return f"{_MARKS[task.state]} {task.title} has {_PAST[task.state]}{why}  {task.id}"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic_ai import ToolDefinition
 from pydantic_core import from_json
 
+from outlast.calls.narration import Narration
 from outlast.errors import InvalidInput
 from outlast.handles import reading
 from outlast.handles.services.services import Services
@@ -57,6 +58,7 @@ async def spawn(
         deadline=said.deadline or services.limits.call_deadline,
         progress_deadline=said.progress_deadline,
         max_attempts=said.max_attempts,
+        narration=Narration(tool, said, plain, services.shown.value).phases,
     )
     accept = partial(spawning.spawn, session_id=session_id, wanted=wanted, owner_id=owner_id)
     return services.shown.task(await services.database.transaction(accept, name="spawn"))

@@ -1,13 +1,15 @@
 """What the log says of a turn's calls: that they began, and how each ended, with its result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_ai import ToolDefinition
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_core import to_jsonable_python
 
 from outlast.agents.messages import history
+from outlast.calls.narration import Narration, of_call
 from outlast.events.types import EventType
 from outlast.ids import TaskId
 from outlast.runs.turns.resume import OpenCallBook
@@ -25,9 +27,17 @@ class CallLog:
 
     log: TurnLog
     calls: TurnCalls
+    narrations: dict[str, Narration] = field(default_factory=dict[str, Narration])
 
-    async def began(self, call: ToolCallPart) -> None:
-        data = {"call_id": call.tool_call_id, "tool": call.tool_name, "args": object_of(call.args)}
+    async def began(self, call: ToolCallPart, definition: ToolDefinition | None = None) -> None:
+        said = of_call(definition, call.tool_name, call.args, self.log.secrets.mask)
+        self.narrations[call.tool_call_id] = said
+        data = {
+            "call_id": call.tool_call_id,
+            "tool": call.tool_name,
+            "args": object_of(call.args),
+            **_given(narration=said.of("running")),
+        }
         await self.log.add_large(EventType.CALL_STARTED, data)
 
     async def ended(
@@ -43,12 +53,15 @@ class CallLog:
 
         With a task it goes on there: parked, or without a word to its cancel. `is_unknown`: nobody knows its effect.
         """
+        outcome = "parked" if task_id is not None and part.outcome == "success" else part.outcome
+        said = self.narrations.pop(part.tool_call_id, None)
         data: dict[str, Any] = {
             "call_id": part.tool_call_id,
             "tool": part.tool_name,
-            "outcome": "parked" if task_id is not None and part.outcome == "success" else part.outcome,
+            "outcome": outcome,
             "part": history.encode_part(part),
             **_given(
+                narration=None if said is None else said.of_outcome(outcome),
                 content=to_jsonable_python(content, fallback=clean.words_of) if content else None,
                 artifacts=self.calls.artifacts(part.tool_call_id),
                 task_id=task_id,

@@ -363,7 +363,8 @@ class TurnRun:
             async for event in stream:
                 if isinstance(event, FunctionToolCallEvent):
                     if event.part.tool_call_id not in self.book.started:
-                        await self.call_log.began(event.part)
+                        definition = running.ctx.deps.tool_manager.get_tool_def(event.part.tool_name)
+                        await self.call_log.began(event.part, definition)
                 elif isinstance(event, FunctionToolResultEvent):
                     await self._call_ended(event.part, event.content)
 

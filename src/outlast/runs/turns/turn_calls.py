@@ -14,6 +14,7 @@ from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.standing import GateContext
+from outlast.calls.narration import narrated
 from outlast.calls.parking import NotParked, Parked, asking_handle, awaiting_handle, handle_of, outside_handle
 from outlast.calls.shared_usage import take_used
 from outlast.calls.within.channel import CallChannel
@@ -199,6 +200,7 @@ class TurnCalls:
                     "args": call.args if hints.may_run_again else call.secrets.mask(call.args),
                     "budget_seconds": budget.total_seconds(),
                     "parked": facts,
+                    **narrated(call.tool, hints, call.args, call.secrets.mask),
                 },
                 wake=WakePolicy(hints.wake or WakePolicy.ON_TERMINAL),
                 group=hints.group,
@@ -241,7 +243,11 @@ class TurnCalls:
                 call_id=call.call_id,
                 agent=self._agent,
                 tool=call.tool,
-                spec={"args": call.raw_args, "args_schema": call.definition.parameters_json_schema},
+                spec={
+                    "args": call.raw_args,
+                    "args_schema": call.definition.parameters_json_schema,
+                    **narrated(call.tool, call.hints, call.raw_args, self._parts.home.secrets.mask),
+                },
                 wake=WakePolicy(call.hints.wake or WakePolicy.ON_TERMINAL),
                 group=call.hints.group,
                 may_run_again=call.hints.may_run_again,
@@ -271,7 +277,10 @@ class TurnCalls:
                 call_id=call.call_id,
                 agent=self._agent,
                 tool=call.tool,
-                spec={"args": secrets.mask(call.raw_args)},
+                spec={
+                    "args": secrets.mask(call.raw_args),
+                    **narrated(call.tool, call.hints, call.raw_args, secrets.mask),
+                },
                 group=call.hints.group,
                 deadline_at=unit.now + (call.hints.deadline or self._parts.deadline),
             )

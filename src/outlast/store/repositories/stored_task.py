@@ -134,6 +134,13 @@ class Task:
         return self.attempt == attempt and not self.is_over and self.state is not TaskState.QUEUED
 
     @property
+    def narration(self) -> str | None:
+        """What it does or did, in words for people; None where its tool has none."""
+        said: Mapping[str, str] = self.spec.get("narration") or {}
+        ended = "done" if self.state is TaskState.SUCCEEDED else "failed"
+        return said.get(ended if self.is_over else "running")
+
+    @property
     def needs(self) -> str | None:
         """What it waits for somebody to do: an approval, an answer (question), a connection."""
         return None if self.request is None or "closed" in self.request else self.request["kind"]
@@ -177,6 +184,7 @@ class NewTask:
 _SPEC: Shape = {
     **{"parked": maybe(object_of()), "budget_seconds": maybe(number), "deadline_seconds": maybe(number)},
     **{"answers": maybe(list_of(object_of())), "approved": maybe(object_of()), "args_schema": maybe(object_of())},
+    "narration": maybe(object_of({"running": maybe(text), "done": maybe(text), "failed": maybe(text)})),
 }
 _PROGRESS: Shape = {"current": number, "total": maybe(number), "unit": maybe(text), "label": maybe(text)}
 _SETTLED: Shape = {

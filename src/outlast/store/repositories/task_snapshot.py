@@ -16,6 +16,7 @@ def of(task: "Task") -> dict[str, Any]:
     """What may change back to nothing is told as null; what only comes once is left out until it is there."""
     once: dict[str, Any] = {
         "args": digest(object_of(task.spec.get("args"))),
+        "narration": task.narration,
         "group": task.group,
         "deadline_at": _said(task.deadline_at),
         "ended_at": _said(task.ended_at),

@@ -1,7 +1,7 @@
 """Spawning: a tool is set going on purpose, as a task of a session, for the model or for a person."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any
@@ -43,6 +43,7 @@ class Spawn:
     """From its start on: what waits for a place does not age."""
     progress_deadline: timedelta | None = None
     max_attempts: int | None = None
+    narration: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def check(*, title: str | None, group: str | None) -> None:
@@ -90,7 +91,11 @@ def _new(wanted: Spawn, agent: str) -> NewTask:
         agent=agent,
         turn_id=wanted.turn_id,
         tool=wanted.tool,
-        spec={"args": dict(wanted.args), "deadline_seconds": wanted.deadline.total_seconds()},
+        spec={
+            "args": dict(wanted.args),
+            "deadline_seconds": wanted.deadline.total_seconds(),
+            **({"narration": dict(wanted.narration)} if wanted.narration else {}),
+        },
         wake=wanted.wake,
         group=wanted.group,
         may_run_again=wanted.may_run_again,
