@@ -10,21 +10,23 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi import FastAPI
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import UnexpectedModelBehavior, UsageLimitExceeded, UserError
 from pydantic_ai.usage import RequestUsage
 
-from outlast import Client
+from outlast import Client, cost, hints
 from outlast.testing import call, reply
 from tests.support.models.prices import PricedModel
+from tests.support.moments.checkpoint import Checkpoint
 from tests.support.network.server import Served, serving
-from tests.support.turns.runtime import Runtime
+from tests.support.turns.runtime import Runtime, scripted
 
 DOLLARS = 54_321.987654
 LIMIT = 9_876_543_210_123
 SPENT = ("54321.987654", "54321987654", "108643975308", "162965962962", "9876543210123")
 """Too long to stand in an id or an instant by chance."""
 EVENTS = {"Accept": "text/event-stream"}
+NO_STREAM = {"Accept": "application/json"}
 
 
 @pytest.fixture
@@ -66,10 +68,9 @@ async def everything(server: Served, client: httpx2.AsyncClient, key: str) -> di
     found["chat"] = await streamed(client, "POST", "/api/chat", {"id": "chat", "messages": [said]})
     turn = (await client.get(f"/v1/sessions/{session}/result")).json()["turn_id"]
     found["turn"] = (await client.get(f"/v1/sessions/{session}/result?turn_id={turn}")).text
-    names = {"session_id": session, "chat_id": "chat", "turn_id": turn, "task_id": "tsk_0", "input_id": "inp_0"}
-    names["provider"] = "github"
+    names = Names(session_id=session, chat_id="chat", turn_id=turn, provider="github")
     for path in reading_routes(server.app):
-        answer = await client.get(path.format(**names), headers={"Accept": "application/json"})
+        answer = await client.get(path.format_map(names), headers={"Accept": "application/json"})
         assert answer.status_code < 500
         if answer.status_code != 403:
             found[path] = answer.text
@@ -79,6 +80,13 @@ async def everything(server: Served, client: httpx2.AsyncClient, key: str) -> di
         same = await program.sessions.get(session)
         found["Client"] = repr([await same.result(), await same.export(), await program.usage()])
     return found
+
+
+class Names(dict[str, str]):
+    """What stands in the addresses; for all that is not given, an id that there is not."""
+
+    def __missing__(self, name: str) -> str:
+        return f"{name}_0"
 
 
 def reading_routes(app: FastAPI) -> list[str]:
@@ -164,17 +172,49 @@ async def test_why_a_turn_failed_names_no_amount(runtime: Runtime, error: Except
         await client.post(f"/v1/sessions/{session}/messages", json={"text": "Go."})
         result = (await client.get(f"/v1/sessions/{session}/result", params={"wait": 20})).json()
         assert result["state"] == "failed"
-        names = {
-            "session_id": session,
-            "chat_id": session,
-            "turn_id": result["turn_id"],
-            "task_id": "x",
-            "input_id": "x",
-            "provider": "github",
-        }
+        names = Names(session_id=session, chat_id=session, turn_id=result["turn_id"], provider="github")
         for path in reading_routes(server.app):
-            answer = await client.get(path.format(**names), headers={"Accept": "application/json"})
+            answer = await client.get(path.format_map(names), headers={"Accept": "application/json"})
             assert [each for each in SPENT if each in answer.text] == [], path
+
+
+async def test_what_tools_cost_is_left_out_too(runtime: Runtime) -> None:
+    """H3, H4: of a call within its budget, and of one that went on as a task; a tenant finds it nowhere."""
+
+    async def pay() -> str:
+        cost(54_321_987_654)
+        return "paid"
+
+    async def dig() -> str:
+        cost(54_321_987_654)
+        await here()
+        return "dug"
+
+    here = Checkpoint()
+    tools = [Tool(pay), Tool(dig, metadata=hints(budget=0.02))]
+    model = scripted([call("pay"), call("dig")], "It goes on.", "It is dug.")
+    async with serving(runtime(model, tools=tools)) as server:
+        _, key = await server.outlast.keys.make("ada", "test")
+        client = server.with_headers({"Authorization": f"Bearer {key}"})
+        session = (await client.post("/v1/sessions", json={"external_id": "chat"})).json()["id"]
+        await client.post(f"/v1/sessions/{session}/messages", json={"text": "Go."})
+        first = (await client.get(f"/v1/sessions/{session}/result", params={"wait": 60})).json()
+        here.open()
+        await client.get(f"/v1/sessions/{session}/result", params={"wait": 60, "until": "settled"})
+        [task] = (await client.get("/v1/tasks")).json()["items"]
+        assert task["usage"] is not None
+        names = Names(session_id=session, chat_id="chat", turn_id=first["turn_id"], task_id=task["id"])
+        found = {"list": json.dumps(task), "result": json.dumps(first)}
+        for path in reading_routes(server.app):
+            answer = await client.get(path.format_map(names), headers=NO_STREAM)
+            if answer.status_code != 403:
+                found[path] = answer.text
+        async with Client(server.url, key) as program:
+            same = await program.sessions.get(session)
+            found["Client"] = repr([await same.result(), await program.tasks.list(), await same.export()])
+        stored = await server.outlast.usage_of("ada")
+    assert stored.today.known_microdollars == 2 * 54_321_987_654
+    assert {where: money_in(text) for where, text in found.items() if money_in(text)} == {}
 
 
 async def test_a_limit_is_told_as_a_share(runtime: Runtime) -> None:
