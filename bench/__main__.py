@@ -21,6 +21,7 @@ from bench import (
     m13_costs,
     m15_http_turns,
     m16_first_text,
+    m17_feed,
     m18_footprint,
 )
 from bench.measure import Report
@@ -44,6 +45,7 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m13_costs.ID: m13_costs.run,
     m15_http_turns.ID: m15_http_turns.run,
     m16_first_text.ID: m16_first_text.run,
+    m17_feed.ID: m17_feed.run,
     m18_footprint.ID: m18_footprint.run,
 }
 

@@ -25,7 +25,7 @@ _EVENTS = 100_000
 
 
 @dataclass
-class _Reader:
+class Reader:
     """Over a bare socket, so that the client costs little; notes how far behind each event is when it comes."""
 
     place: Place
@@ -114,7 +114,7 @@ async def _measure(place: Place, long_session: str) -> dict[str, float]:
 
 
 async def _replay(place: Place, session_id: str) -> float:
-    reader = _Reader(place, f"/v1/sessions/{session_id}/events")
+    reader = Reader(place, f"/v1/sessions/{session_id}/events")
     stream = await reader.connect()
     began, seen = time.perf_counter(), 0
     while seen < _EVENTS:
@@ -128,11 +128,11 @@ async def _thousand(place: Place, numbers: dict[str, float]) -> list[float]:
     async with place.client() as client:
         session_id = (await client.post("/v1/sessions", json={})).json()["id"]
         path = f"/v1/sessions/{session_id}"
-        readers = [_Reader(place, f"{path}/events") for _ in range(_READERS)]
+        readers = [Reader(place, f"{path}/events") for _ in range(_READERS)]
         streams: list[asyncio.StreamReader] = []
         for at in range(0, _READERS, 50):
             streams += await asyncio.gather(*(each.connect() for each in readers[at : at + 50]))
-        stuck = _Reader(place, f"{path}/events")
+        stuck = Reader(place, f"{path}/events")
         await stuck.connect()
         numbers["memory_with_mb"] = place.process.memory_info().rss / 2**20
         await client.post(f"{path}/messages", json={"text": "speak"})

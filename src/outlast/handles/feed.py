@@ -6,6 +6,7 @@ of their commits. Only progress may be late or left out: of a task whose session
 follows is told at most once a second how far it is. What is held for that when a reader goes is not told again.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
@@ -90,6 +91,11 @@ class OwnerStream:
     def cursor(self) -> str:
         """Where the stream was opened, or how far it has read."""
         return (self._known if self._merge is None else self._merge.place).cursor
+
+    @property
+    def replays(self) -> asyncio.Lock:
+        """For whoever passes on much of what was there: one after the other, page by page."""
+        return self._pages.replays
 
     @property
     def offsets(self) -> dict[str, int]:

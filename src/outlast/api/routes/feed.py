@@ -1,8 +1,9 @@
 """The feed: states of all of an owner's sessions, as pages or as one stream that never loses its place."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -14,13 +15,16 @@ from outlast.api.auth import Caller
 from outlast.api.routes.events import Types, filter_of
 from outlast.api.wiring import COMMON, EVENT_STREAM, FOUND, Accept, LastEventId, Runtime, sees_money
 from outlast.events.event import Event
+from outlast.events.of_types import OfTypes
 from outlast.events.types import EventType
-from outlast.handles.feed import OwnerStream
+from outlast.handles.feed import Fed, OwnerStream
 from outlast.handles.following.place import without_known
 from outlast.ids import SessionId
 from outlast.store.database import retry_while_unavailable
 from outlast.wire.event import EventAnswer, FeedPage
 
+_PAGE = 250
+"""Events of a replay that are encoded before others are let in between."""
 router = APIRouter(tags=["events"], responses=COMMON, route_class=AdmittedRoute)
 
 
@@ -96,9 +100,16 @@ async def _frames(request: Request, stream: OwnerStream, types: str | None) -> A
             "outputs": stream.offsets,
         }
         yield sse.frame(Event(SessionId(""), None, EventType.STREAM_OPENED.value, now, opened), None)
-        while batch := await retry_while_unavailable(stream.batch):
-            frames = [cache.fed(event, cursor) for cursor, event in batch if wants(event)]
+        while not stream.is_live:
+            async with stream.replays:
+                frames = _joined(await retry_while_unavailable(partial(stream.batch, _PAGE)), wants, cache)
+                await asyncio.sleep(0)  # others come in between
             if frames:
-                yield b"".join(frames)
-            if not stream.is_live:
-                await asyncio.sleep(0)  # a long replay lets others in between its pages
+                yield frames
+        while batch := await retry_while_unavailable(stream.batch):
+            if frames := _joined(batch, wants, cache):
+                yield frames
+
+
+def _joined(batch: Sequence[Fed], wants: OfTypes, cache: sse.FrameCache) -> bytes:
+    return b"".join([cache.fed(event, cursor) for cursor, event in batch if wants(event)])

@@ -24,6 +24,8 @@ class LogPages:
     """
 
     database: Database
+    replays: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Whoever replays a feed reads and encodes a page while holding it: ten at once hold others up no more than one."""
     _waiting: dict[Hashable, "asyncio.Task[Any]"] = field(default_factory=dict[Hashable, "asyncio.Task[Any]"])
     _running: set["asyncio.Task[Any]"] = field(default_factory=set["asyncio.Task[Any]"])
 
