@@ -7,7 +7,9 @@ costs the server: its processor's time for a turn with and without readers.
 import asyncio
 import tempfile
 import time
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import httpx2
 from pydantic_ai import Agent
@@ -129,9 +131,9 @@ async def _at_once(place: Place, path: str, numbers: dict[str, float]) -> None:
     numbers["at_once_s"] = quantile(seconds, 0.5)
 
 
-async def _others(place: Place, beside: object) -> float:
+async def _others(place: Place, beside: Coroutine[Any, Any, None]) -> float:
     """The p99 of a small request while something else goes on."""
-    going = asyncio.ensure_future(beside)  # pyright: ignore
+    going = asyncio.ensure_future(beside)
     seconds: list[float] = []
     async with place.client() as client:
         await client.get("/healthz")

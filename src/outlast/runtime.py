@@ -165,7 +165,7 @@ class Outlast(Generic[DepsT, OutputT]):
             sessions=sessions,
             outputs=outputs,
             follow=follow,
-            show=services.shown.event,
+            show=services.pages.shown(services.shown),
             pages=services.pages,
             max_lag=services.max_reader_lag,
             says_live=says_live,

@@ -133,7 +133,7 @@ USES: dict[str, Use] = {
     "regenerate": Use(),
     "settle_call": Use({"verdict": "worked"}, before=a_call, status=404),
     "session_events": Use(),
-    "owner_events": Use(params={"sessions": "{session_id}"}),
+    "owner_events": Use(params={"sessions": "{session_id}:1"}),
     "list_tasks": Use(),
     "get_task": Use(before=a_task),
     "cancel_task": Use({}, before=a_task),

@@ -39,7 +39,7 @@ def stream(
         is_following=follow,
         max_lag=services.max_reader_lag,
         snapshot=partial(snapshot, services, session_id, owner_id),
-        show=services.shown.event,
+        show=services.pages.shown(services.shown),
         wants=OfTypes(types) if types else None,
     )
 

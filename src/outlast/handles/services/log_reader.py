@@ -1,19 +1,24 @@
 """Pages of logs, feeds and outputs for streams. Readers that stand at the same place share one look at the database."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from outlast.events.event import Event
 from outlast.events.stream import Page, PageReader
+from outlast.handles.services.shown import Shown
 from outlast.ids import OwnerId, SessionId
 from outlast.store.database import Database
 from outlast.store.repositories import events, feed
 from outlast.store.repositories.feed import Line
 
 T = TypeVar("T")
+_FRESH = 200
+"""Events that readers who follow are likely to be told in these moments."""
 
 
 @dataclass(slots=True)
@@ -28,6 +33,8 @@ class LogPages:
     """Whoever replays a feed reads and encodes a page while holding it: ten at once hold others up no more than one."""
     _waiting: dict[Hashable, "asyncio.Task[Any]"] = field(default_factory=dict[Hashable, "asyncio.Task[Any]"])
     _running: set["asyncio.Task[Any]"] = field(default_factory=set["asyncio.Task[Any]"])
+
+    _unpriced: OrderedDict[int, tuple[Event, Event]] = field(default_factory=OrderedDict[int, tuple[Event, Event]])
 
     def reader(self, owner_id: str, *, has_begun: bool = False) -> PageReader:
         """For one reader: whoever began to read may read to the end of the log, also when the session is deleted."""
@@ -60,6 +67,26 @@ class LogPages:
             self._running.add(found)
             found.add_done_callback(self._ended)
         return asyncio.shield(found)
+
+    def shown(self, shown: Shown) -> Callable[[Event], Event]:
+        """Events as a reader may see them. What leaves out money is made once, for all whom it is made for."""
+        if shown.is_money_shown:
+            return shown.event
+
+        def show(event: Event) -> Event:
+            if not shown.secrets.is_empty:  # they may become more
+                return shown.event(event)
+            found = self._unpriced.get(id(event))
+            if found is not None and found[0] is event:
+                return found[1]
+            made = shown.event(event)
+            if made is not event:
+                self._unpriced[id(event)] = (event, made)
+                if len(self._unpriced) > _FRESH:
+                    self._unpriced.popitem(last=False)
+            return made
+
+        return show
 
     async def close(self) -> None:
         """Before the database closes: looks whose readers have gone end too."""
