@@ -11,6 +11,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 NODE_STAMP := tests/node/node_modules/.ready
 PAGE_STAMP := examples/page/node_modules/.ready
+WEB_STAMP := web/node_modules/.ready
+CONSOLE := src/outlast/api/console/index.html
+WEB_TYPES := web/src/api/schema.d.ts
 SOURCES := $(wildcard src tests chaos bench docs fuzz examples deploy)
 
 # One worker more than there are cores: many tests wait for other processes. Each has a PostgreSQL server of its own;
@@ -24,7 +27,7 @@ endif
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: browser help demo demo-cluster play test check check-fast types-fast tests-fast fix docs bench chaos chaos-deploy fuzz mutants \
+.PHONY: browser console check-console help demo demo-cluster play test check check-fast types-fast tests-fast fix docs bench chaos chaos-deploy fuzz mutants \
 	clean
 
 help: ## show this list
@@ -49,6 +52,28 @@ $(PAGE_STAMP): examples/page/package.json examples/page/package-lock.json
 	@cd examples/page && npm ci --silent
 	@touch $@
 
+$(WEB_STAMP): web/package.json web/package-lock.json
+	@echo "Installing what the console is built with"
+	@cd web && npm ci --silent
+	@touch $@
+
+# The installed packages are there for their order only: their stamp is newer than a console that came with a download.
+$(CONSOLE): $(shell find web/src -type f ! -name schema.d.ts 2>/dev/null) web/index.html web/vite.config.ts \
+		web/package-lock.json | $(WEB_STAMP)
+	@echo "Building the console"
+	@cd web && npm run build --silent -- --logLevel warn
+	@touch $@
+
+$(WEB_TYPES): $(shell find src/outlast/api src/outlast/wire src/outlast/events -name '*.py') | $(STAMP) $(WEB_STAMP)
+	@$(BIN)/python -m docs.openapi_document > web/openapi.json
+	@cd web && npm run schema --silent && rm openapi.json
+
+console: $(CONSOLE) ## build the web console into the package
+
+check-console: $(WEB_STAMP) $(WEB_TYPES) ## format, types and tests of the web console
+	@echo "Checking the console"
+	@cd web && npm run check --silent
+
 # Tests drive a real browser. It is installed for root only: nobody else is asked for a password in the middle.
 browser:
 	@if [ "$${OUTLAST_SKIP_BROWSER:-}" = 1 ] || command -v chromium chromium-browser google-chrome >/dev/null; then \
@@ -63,7 +88,7 @@ browser:
 		exit 1; \
 	fi
 
-demo: $(STAMP) ## start a server with a demo agent; needs no API key
+demo: $(STAMP) $(if $(shell command -v npm),$(CONSOLE)) ## start a server with a demo agent; needs no API key
 	@$(BIN)/outlast demo
 
 play: $(STAMP) ## watch an agent survive kill -9, in the terminal
@@ -72,10 +97,10 @@ play: $(STAMP) ## watch an agent survive kill -9, in the terminal
 demo-cluster: $(STAMP) ## watch PostgreSQL, two servers and three workers being killed
 	@$(BIN)/python -m chaos.demo
 
-test: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## run all tests
+test: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) $(CONSOLE) browser ## run all tests
 	@$(BIN)/python -m tests.run $(PYTEST_ARGS)
 
-check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## format, lint, imports, types and tests: what a change must pass
+check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) $(CONSOLE) browser ## format, lint, imports, types and tests: what a change must pass
 	@echo "Checking the format"
 	@$(BIN)/ruff format --check $(SOURCES)
 	@echo "Checking the rules"
@@ -84,6 +109,7 @@ check: $(STAMP) $(NODE_STAMP) $(PAGE_STAMP) browser ## format, lint, imports, ty
 	@$(BIN)/lint-imports --no-logo --no-cache
 	@echo "Checking the types"
 	@$(BIN)/pyright
+	@$(MAKE) --no-print-directory check-console
 	@echo "Running the tests"
 	@$(BIN)/python -m tests.run $(PYTEST_ARGS)
 
@@ -135,5 +161,5 @@ mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
 	@$(BIN)/python -m chaos.mutants
 
 clean: ## remove what these targets made
-	@rm -rf $(VENV) tests/node/node_modules examples/page/node_modules examples/page/dist dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) tests/node/node_modules examples/page/node_modules examples/page/dist web/node_modules src/outlast/api/console dist build .pytest_cache .ruff_cache .hypothesis
 	@find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

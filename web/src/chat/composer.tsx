@@ -1,0 +1,123 @@
+// Where messages are written. It never locks: while the agent works, a message steers it, waits, or interrupts.
+import { ArrowUp, ChevronDown, CornerDownRight, ListPlus, OctagonX, Square } from "lucide-react";
+import { type KeyboardEvent, useEffect, useRef } from "react";
+import type { WhenBusy } from "../api/types";
+import { Menu, MenuItem } from "../ui/menu";
+import { useDraft } from "./drafts";
+
+type Props = {
+  draft: string;
+  placeholder: string;
+  isBusy: boolean;
+  onSend: (text: string, mode: WhenBusy) => Promise<boolean> | undefined;
+  onStop?: () => void;
+};
+
+export function Composer({ draft, placeholder, isBusy, onSend, onStop }: Props) {
+  const [text, setText] = useDraft(draft);
+  const area = useRef<HTMLTextAreaElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it grows with what is written
+  useEffect(() => fit(area.current), [text]);
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) area.current?.focus({ preventScroll: true });
+  }, []);
+
+  const submit = (mode: WhenBusy) => {
+    const said = text.trim();
+    if (!said) return;
+    setText("");
+    void onSend(said, mode)?.then((isSent) => !isSent && setText(said));
+    area.current?.focus();
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "Escape" && isBusy && !text) onStop?.();
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    submit(event.metaKey || event.ctrlKey ? "queue" : "steer");
+  };
+
+  return (
+    <form
+      className="rounded-2xl border border-line bg-panel shadow-sm transition-shadow focus-within:border-accent focus-within:shadow-md"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit("steer");
+      }}
+    >
+      <textarea
+        ref={area}
+        rows={1}
+        value={text}
+        aria-label="Message"
+        placeholder={placeholder}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKey}
+        className="block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 outline-none placeholder:text-muted"
+      />
+      <div className="flex items-center gap-2 px-2 pb-2">
+        <span className="flex-1 truncate ps-2 text-xs text-muted">
+          {isBusy ? "Enter steers · Ctrl+Enter waits its turn · Esc stops" : "Enter sends · Shift+Enter begins a line"}
+        </span>
+        {isBusy && onStop && (
+          <button
+            type="button"
+            onClick={onStop}
+            aria-label="Stop"
+            title="Stop"
+            className="inline-flex h-9 items-center gap-1.5 rounded-xl border border-line px-3 text-sm font-medium hover:bg-soft"
+          >
+            <Square className="size-3.5 fill-current" />
+            Stop
+          </button>
+        )}
+        <div className="flex">
+          <button
+            type="submit"
+            disabled={!text.trim()}
+            aria-label={isBusy ? "Steer" : "Send"}
+            title={isBusy ? "Steer" : "Send"}
+            className={`inline-flex h-9 items-center gap-1.5 bg-accent px-3 text-sm font-medium text-on-accent disabled:bg-soft disabled:text-muted ${isBusy ? "rounded-s-xl" : "rounded-xl"}`}
+          >
+            <ArrowUp className="size-4" />
+            {isBusy ? "Steer" : "Send"}
+          </button>
+          {isBusy && <Modes isOn={text.trim() !== ""} choose={submit} />}
+        </div>
+      </div>
+    </form>
+  );
+}
+
+function Modes({ isOn, choose }: { isOn: boolean; choose: (mode: WhenBusy) => void }) {
+  return (
+    <Menu
+      trigger={
+        <button
+          type="button"
+          disabled={!isOn}
+          aria-label="How to send"
+          title="How to send"
+          className="inline-grid h-9 w-8 place-items-center rounded-e-xl border-s border-panel bg-accent text-on-accent disabled:bg-soft disabled:text-muted"
+        >
+          <ChevronDown className="size-4" />
+        </button>
+      }
+    >
+      <MenuItem icon={<CornerDownRight />} hint="Heard at the next step" onClick={() => choose("steer")}>
+        Steer
+      </MenuItem>
+      <MenuItem icon={<ListPlus />} hint="Answered after this" onClick={() => choose("queue")}>
+        Queue
+      </MenuItem>
+      <MenuItem icon={<OctagonX />} hint="Stops this, then says it" onClick={() => choose("interrupt")}>
+        Interrupt
+      </MenuItem>
+    </Menu>
+  );
+}
+
+function fit(area: HTMLTextAreaElement | null): void {
+  if (area === null) return;
+  area.style.height = "auto";
+  area.style.height = `${area.scrollHeight}px`;
+}

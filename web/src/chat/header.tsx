@@ -1,0 +1,24 @@
+import { Link } from "wouter";
+import type { Session } from "../api/types";
+import { SessionMenu } from "../sessions/menu";
+import { titleOf } from "../sessions/title";
+import { SettingsButton } from "./settings";
+
+export function Header({ session }: { session: Session }) {
+  return (
+    <header className="flex min-h-14 items-center gap-2 border-b border-line px-4 max-md:ps-14">
+      <h1 className="min-w-0 flex-1 truncate text-[15px] font-semibold">{titleOf(session)}</h1>
+      {session.parent_id && (
+        <Link to={`/sessions/${session.parent_id}`} className="shrink-0 text-sm text-accent underline">
+          To the parent
+        </Link>
+      )}
+      {session.is_dry_run && <span className="rounded-full bg-warn-soft px-2 text-xs text-warn">dry run</span>}
+      <span className="shrink-0 rounded-full bg-soft px-2.5 py-0.5 text-xs text-muted max-sm:hidden">
+        {session.agent}
+      </span>
+      <SettingsButton session={session} />
+      <SessionMenu session={session} />
+    </header>
+  );
+}

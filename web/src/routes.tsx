@@ -1,0 +1,24 @@
+// The pages. Each address must also be known to the server: `PAGES` in `api/routes/server/page.py`.
+import { BellRing, KeyRound, ListChecks, MessageSquare } from "lucide-react";
+import { type ComponentType, type LazyExoticComponent, lazy, type ReactNode } from "react";
+
+export type PageRoute = {
+  path: string;
+  page: LazyExoticComponent<ComponentType> | ComponentType;
+};
+/** What the side bar offers. */
+export type Place = { to: string; label: string; icon: ReactNode; isOf: RegExp };
+
+const Chat = lazy(() => import("./chat/page"));
+
+export const ROUTES: readonly PageRoute[] = [
+  { path: "/", page: Chat },
+  { path: "/sessions/:id", page: Chat },
+];
+
+export const PLACES: readonly Place[] = [
+  { to: "/", label: "Chats", icon: <MessageSquare className="size-4" />, isOf: /^\/(sessions\/.*)?$/ },
+];
+
+/** Icons of the places to come, so that all pages draw them alike. */
+export const ICONS = { tasks: ListChecks, needs: BellRing, keys: KeyRound };

@@ -1,0 +1,34 @@
+type Progress = { current?: number; total?: number; unit?: string; message?: string };
+
+/** How far something is: a bar and words. A tool may count past its end, or backwards. */
+export function Bar({ progress, label }: { progress: unknown; label: string }) {
+  const { current, total, unit, message } = (progress ?? {}) as Progress;
+  const part = total && current !== undefined ? Math.min(1, Math.max(0, current / total)) : null;
+  const words = [
+    part === null
+      ? current === undefined
+        ? ""
+        : `${current}${unit ? ` ${unit}` : ""}`
+      : `${current} of ${total}${unit ? ` ${unit}` : ""}`,
+    message ?? "",
+  ].filter(Boolean);
+  return (
+    <div className="space-y-1">
+      <div
+        role="progressbar"
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        {...(part === null ? {} : { "aria-valuenow": Math.round(part * 100) })}
+        className="h-1.5 overflow-hidden rounded-full bg-soft"
+      >
+        {part === null ? (
+          <div className="indeterminate h-full w-1/3 rounded-full bg-accent" />
+        ) : (
+          <div className="h-full rounded-full bg-accent transition-[width]" style={{ width: `${part * 100}%` }} />
+        )}
+      </div>
+      {words.length > 0 && <p className="text-xs text-muted">{words.join(" · ")}</p>}
+    </div>
+  );
+}
