@@ -11,6 +11,7 @@ export default defineConfig({
   build: {
     outDir: fileURLToPath(new URL("../src/outlast/api/console", import.meta.url)),
     emptyOutDir: true,
+    manifest: "manifest.json",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: "es2023",

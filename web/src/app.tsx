@@ -1,4 +1,3 @@
-import { CSPProvider } from "@base-ui/react/csp-provider";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { Suspense, useEffect } from "react";
 import { Route, Router, Switch } from "wouter";
@@ -13,13 +12,11 @@ import { SignedOut } from "./ui/signed-out";
 
 export function App({ refused }: { refused: string | null }) {
   return (
-    <CSPProvider disableStyleElements>
-      <QueryClientProvider client={client}>
-        <Router base={BASE_PATH}>
-          <Known refused={refused} />
-        </Router>
-      </QueryClientProvider>
-    </CSPProvider>
+    <QueryClientProvider client={client}>
+      <Router base={BASE_PATH}>
+        <Known refused={refused} />
+      </Router>
+    </QueryClientProvider>
   );
 }
 

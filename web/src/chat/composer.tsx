@@ -2,7 +2,7 @@
 import { ArrowUp, ChevronDown, CornerDownRight, ListPlus, OctagonX, Square } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef } from "react";
 import type { WhenBusy } from "../api/types";
-import { Menu, MenuItem } from "../ui/menu";
+import { Menu } from "../ui/menu";
 import { useDraft } from "./drafts";
 
 type Props = {
@@ -102,17 +102,17 @@ function Modes({ isOn, choose }: { isOn: boolean; choose: (mode: WhenBusy) => vo
           <ChevronDown className="size-4" />
         </button>
       }
-    >
-      <MenuItem icon={<CornerDownRight />} hint="Heard at the next step" onClick={() => choose("steer")}>
-        Steer
-      </MenuItem>
-      <MenuItem icon={<ListPlus />} hint="Answered after this" onClick={() => choose("queue")}>
-        Queue
-      </MenuItem>
-      <MenuItem icon={<OctagonX />} hint="Stops this, then says it" onClick={() => choose("interrupt")}>
-        Interrupt
-      </MenuItem>
-    </Menu>
+      items={[
+        { label: "Steer", hint: "Heard at the next step", icon: <CornerDownRight />, onClick: () => choose("steer") },
+        { label: "Queue", hint: "Answered after this", icon: <ListPlus />, onClick: () => choose("queue") },
+        {
+          label: "Interrupt",
+          hint: "Stops this, then says it",
+          icon: <OctagonX />,
+          onClick: () => choose("interrupt"),
+        },
+      ]}
+    />
   );
 }
 

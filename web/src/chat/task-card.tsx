@@ -13,30 +13,34 @@ import { RequestCard } from "./request";
 import { SettleTask } from "./settle";
 import { SAID, sayState } from "./states";
 
-export const TaskCard = memo(function TaskCard({ session_id, task }: { session_id: string; task: TaskSnapshot }) {
+type Props = { session_id: string; task: TaskSnapshot; tool: string };
+
+export const TaskCard = memo(function TaskCard({ session_id, task, tool }: Props) {
   const isOver = hasEnded(task);
   const error = task.error as { kind?: string; message?: string } | null | undefined;
   const ran = task.ran_seconds;
   return (
     <section
-      className="space-y-2.5 rounded-xl border border-line bg-panel px-3 py-2.5 text-sm"
+      className="space-y-2.5 border-t border-line px-3 py-2.5 text-sm"
       data-task={task.id}
       data-state={task.state}
       aria-label={`Background task ${task.title}`}
     >
       <div className="flex items-center gap-2.5">
         <span className="shrink-0 [&>svg]:size-4">{icon(task)}</span>
-        <span className="min-w-0 flex-1 truncate font-medium">{task.title}</span>
-        <span className="shrink-0 text-xs text-muted">
-          {sayState(task, SAID)}
-          {task.place ? `, number ${task.place}` : ""}
-          {isOver && typeof ran === "number" && ` after ${ran < 10 ? ran.toFixed(1) : Math.round(ran)} s`}
-          {!isOver && task.started_at && (
-            <>
-              {" · "}
-              <Elapsed from={task.started_at} />
-            </>
-          )}
+        <span className="min-w-0 flex-1 truncate">
+          {task.title !== tool && <span className="font-medium">{task.title} </span>}
+          <span className="text-muted" data-said>
+            {sayState(task, SAID)}
+            {task.place ? `, number ${task.place}` : ""}
+            {isOver && typeof ran === "number" && ` after ${ran < 10 ? ran.toFixed(1) : Math.round(ran)} s`}
+            {!isOver && task.started_at && (
+              <>
+                {" · "}
+                <Elapsed from={task.started_at} />
+              </>
+            )}
+          </span>
         </span>
         {!isOver && <Cancel task={task} />}
       </div>

@@ -1,11 +1,13 @@
 // Values of tools: as one line, and whole. What is too large for a page is a beginning and a link.
 import { address, BASE } from "../api/client";
+import { parsed } from "../log/values";
 import { isPreview } from "../log/view";
 import { Code } from "../ui/code";
 import { size } from "./blocks/file";
 
 /** A few words that tell one call from another. */
-export function digest(value: unknown): string {
+export function digest(given: unknown): string {
+  const value = parsed(given);
   if (value === null || value === undefined) return "";
   if (isPreview(value)) return `${value.$preview}…`;
   if (typeof value !== "object") return String(value);
@@ -17,7 +19,8 @@ export function digest(value: unknown): string {
     .join(", ");
 }
 
-export function Value({ label, value }: { label: string; value: unknown }) {
+export function Value({ label, value: given }: { label: string; value: unknown }) {
+  const value = parsed(given);
   if (value === null || value === undefined || value === "") return null;
   return (
     <div className="space-y-1">

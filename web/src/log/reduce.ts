@@ -2,9 +2,10 @@
 // is the same object, so that nothing is drawn twice. An event type without a case here does not compile.
 import type { LogEvent } from "../api/types";
 import { withoutParts } from "./blocks";
+import { calls } from "./calls";
 import { accepted, delivered, edited, removed } from "./inbox";
 import { changedTask, closedRequest, openedRequest } from "./tasks";
-import { calls, parts, turns } from "./turns";
+import { parts, turns } from "./turns";
 import type { View } from "./view";
 
 export function reduce(view: View, event: LogEvent): View {
@@ -54,7 +55,7 @@ function step(view: View, event: LogEvent): View {
     case "part.ended":
       return parts.ended(view, event);
     case "response.completed":
-      return view;
+      return turns.answered(view, event);
     case "response.dropped":
       return turns.change(view, event.turn_id, (turn) => withoutParts(turn, event.data.dropped));
     case "call.started":
@@ -63,10 +64,12 @@ function step(view: View, event: LogEvent): View {
       return calls.waiting(view, event);
     case "call.progress":
       return calls.progressed(view, event);
+    case "call.settled":
+      return calls.settled(view, event);
     case "call.ended":
       return calls.ended(view, event);
     case "history.compacted":
-      return turns.noted(view, event, "compacted", "Older messages were shortened for the model.");
+      return turns.noted(view, event, "compacted", event.data.reason ?? "");
     case "task.created":
     case "task.changed":
     case "task.ended":

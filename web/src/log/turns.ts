@@ -1,7 +1,9 @@
-// Turns: how they begin and end, what is said in them, and their calls.
+// Turns: how they begin and end, and what is said in them.
 import type { LogEvent } from "../api/types";
-import { append, changeCall, changeSaid, closed, newCall, withoutParts } from "./blocks";
-import type { Block, CallBlock, ShownFile, Turn, Usage, View } from "./view";
+import { append, closed, newCall, withoutParts } from "./blocks";
+import { plus, totalOf } from "./usage";
+import { shown } from "./values";
+import type { Block, SaidBlock, Turn, TurnError, View } from "./view";
 
 type Of<T extends LogEvent["type"]> = Extract<LogEvent, { type: T }>;
 
@@ -36,9 +38,8 @@ function queued(view: View, event: Of<"turn.queued">): View {
 
 /** What a turn was told before its answer: it stands before the answer that is made instead, too. */
 function heard(turn: Turn): Block[] {
-  const whole = [...turn.kept, ...turn.blocks];
-  const last = whole.findLastIndex((each) => each.type === "message" || each.type === "wake" || "input_id" in each);
-  return whole.slice(0, last + 1);
+  const last = turn.blocks.findLastIndex((each) => "input_id" in each && each.input_id);
+  return [...turn.kept, ...turn.blocks.slice(0, last + 1)];
 }
 
 function started(view: View, event: Of<"turn.started"> | Of<"turn.resumed">): View {
@@ -61,27 +62,42 @@ function ended(view: View, event: Of<"turn.completed"> | Of<"turn.failed"> | Of<
   const isHeld = view.session.is_held;
   const session = { ...view.session, state: isHeld ? ("held" as const) : ("idle" as const), turn_id: null };
   return change({ ...view, session }, event.turn_id, (turn) => {
-    const over = { ...closed(turn), ended_at: event.at, usage: (event.data.usage as Usage | undefined) ?? turn.usage };
-    if (event.type === "turn.failed") return { ...over, state: "failed", error: event.data };
+    const usage = totalOf(turn.usage, event.data.usage);
+    const over = { ...closed(turn, event.type), ended_at: event.at, place: null, until: null, usage };
+    if (event.type === "turn.failed") return { ...over, state: "failed", error: withoutUsage(event.data) };
     if (event.type === "turn.stopped") return { ...over, state: "stopped", stop_reason: event.data.reason };
     return completed(over, event);
   });
 }
 
+function withoutUsage({ usage: _, ...error }: Of<"turn.failed">["data"]): TurnError {
+  return error;
+}
+
 function completed(turn: Turn, event: Of<"turn.completed">): Turn {
   const { text, output, output_type } = event.data;
-  const over: Turn = { ...turn, state: "completed", output, output_type: output_type ?? null };
+  const over: Turn = { ...turn, state: "completed", output: shown(output), output_type: output_type ?? null };
   if (!text) return over;
   return append({ ...over, text }, { type: "note", kind: "closing", text, task_ids: [], at: event.at });
 }
 
 function noted(view: View, event: LogEvent, kind: string, text: string): View {
   const details = event.data as { [name: string]: unknown };
-  const id = event.turn_id ?? view.turns.at(-1)?.id ?? null;
-  return change(view, id, (turn) => append(turn, { type: "note", kind, text, task_ids: [], details, at: event.at }));
+  return change(view, event.turn_id, (turn) =>
+    append(turn, { type: "note", kind, text, task_ids: [], details, at: event.at }),
+  );
 }
 
-export const turns = { change, queued, started, ended, noted };
+function answered(view: View, event: Of<"response.completed">): View {
+  const { usage, model } = event.data;
+  return change(view, event.turn_id, (turn) => ({
+    ...turn,
+    usage: plus(turn.usage, usage),
+    model: turn.model ?? model ?? null,
+  }));
+}
+
+export const turns = { change, queued, started, ended, noted, answered };
 
 export const parts = {
   started(view: View, event: Of<"part.started">): View {
@@ -94,9 +110,14 @@ export const parts = {
   },
   grew(view: View, event: Of<"part.delta">): View {
     const { part, text } = event.data;
-    return change(view, event.turn_id, (turn) =>
-      changeSaid(turn, part, (block) => (block.cut ? block : { ...block, text: block.text + text })),
-    );
+    return change(view, event.turn_id, (turn) => {
+      const place = turn.blocks.findLastIndex((each) => "part" in each && each.part === part);
+      const block = turn.blocks[place];
+      if (block?.type === "call" && block.state === "asked")
+        return { ...turn, blocks: turn.blocks.with(place, { ...block, args: `${block.args ?? ""}${text}` }) };
+      if ((block?.type !== "text" && block?.type !== "reasoning") || block.cut) return turn;
+      return said({ ...turn, blocks: turn.blocks.with(place, { ...block, text: block.text + text }) });
+    });
   },
   ended(view: View, event: Of<"part.ended">): View {
     return change(view, event.turn_id, (turn) => ({
@@ -108,54 +129,13 @@ export const parts = {
   },
 };
 
-/** Arguments come as the model wrote them: a text that holds JSON. */
-export function parsed(args: unknown): unknown {
-  if (typeof args !== "string") return args;
-  try {
-    return JSON.parse(args);
-  } catch {
-    return args;
-  }
+/** The text of a turn is what the model said last: all texts of its last response that has any. */
+function said(turn: Turn): Turn {
+  const texts = turn.blocks.flatMap((each) => (each.type === "text" ? [each as SaidBlock] : []));
+  const response = of(texts.at(-1)?.part ?? "");
+  return { ...turn, text: texts.flatMap((each) => (of(each.part) === response ? [each.text] : [])).join("") };
 }
 
-type More = { narration?: string | null };
-
-export const calls = {
-  started(view: View, event: Of<"call.started">): View {
-    const { call_id, tool, args, narration } = event.data as typeof event.data & More;
-    const begun = { state: "running" as const, args: parsed(args), started_at: event.at };
-    return call(view, event.turn_id, call_id, tool, (block) => ({
-      ...block,
-      ...begun,
-      narration: narration ?? block.narration ?? null,
-    }));
-  },
-  waiting(view: View, event: Of<"call.waiting">): View {
-    const { call_id, tool, reason } = event.data;
-    return call(view, event.turn_id, call_id, tool, (block) => ({ ...block, state: "waiting", reason }));
-  },
-  progressed(view: View, event: Of<"call.progress">): View {
-    const progress = event.data.progress ?? null;
-    return call(view, event.turn_id, event.data.call_id, "", (block) => ({ ...block, progress }));
-  },
-  ended(view: View, event: Of<"call.ended">): View {
-    const { call_id, tool, outcome, part, task_id, content, artifacts, narration } = event.data as typeof event.data &
-      More;
-    return call(view, event.turn_id, call_id, tool, (block) => ({
-      ...block,
-      state: "ended",
-      outcome,
-      result: part.content,
-      narration: narration ?? block.narration ?? null,
-      task_id: task_id ?? block.task_id ?? null,
-      files: (content as ShownFile[] | undefined) ?? block.files,
-      artifacts: (artifacts as CallBlock["artifacts"] | undefined) ?? block.artifacts,
-      progress: null,
-      ended_at: event.at,
-    }));
-  },
-};
-
-function call(view: View, id: string | null, call_id: string, tool: string, make: (block: CallBlock) => CallBlock) {
-  return change(view, id, (turn) => changeCall(turn, call_id, tool, make));
+function of(part: string): string {
+  return part.slice(0, Math.max(0, part.lastIndexOf(".")));
 }

@@ -9,6 +9,8 @@ export type Usage = {
   requests: number;
   input_tokens: number;
   output_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
   cost_microdollars: number | null;
 };
 

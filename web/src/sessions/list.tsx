@@ -73,7 +73,7 @@ function Row({ session, isShown }: { session: Session; isShown: boolean }) {
       <Link
         to={`/sessions/${session.id}`}
         aria-current={isShown ? "page" : undefined}
-        className="block rounded-lg py-1.5 ps-2.5 pe-9 hover:bg-soft aria-[current]:bg-panel aria-[current]:shadow-sm"
+        className="block rounded-lg py-1.5 ps-2.5 pe-9 hover:bg-ink/5 aria-[current]:bg-ink/8"
       >
         <span className="flex items-center gap-2">
           {dot && <span role="img" className={`size-2 shrink-0 rounded-full ${dot[0]}`} aria-label={dot[1]} />}

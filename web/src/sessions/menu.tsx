@@ -10,7 +10,7 @@ import { forget } from "../store";
 import { Button, IconButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { Refused } from "../ui/empty";
-import { Menu, MenuItem } from "../ui/menu";
+import { Menu } from "../ui/menu";
 import { titleOf } from "./title";
 
 type Asked = "rename" | "delete" | null;
@@ -46,26 +46,18 @@ export function SessionMenu({ session }: { session: Session }) {
             <Ellipsis className="size-4" />
           </IconButton>
         }
-      >
-        <MenuItem icon={<Pencil />} onClick={() => setAsked("rename")}>
-          Rename
-        </MenuItem>
-        <MenuItem icon={<GitFork />} onClick={() => void run(fork)}>
-          Fork
-        </MenuItem>
-        <MenuItem
-          icon={session.is_archived ? <ArchiveRestore /> : <Archive />}
-          onClick={() => void run(() => api.patch(url, { is_archived: !session.is_archived }))}
-        >
-          {session.is_archived ? "Take out of the archive" : "Archive"}
-        </MenuItem>
-        <MenuItem icon={<Download />} onClick={() => download(session)}>
-          Export
-        </MenuItem>
-        <MenuItem icon={<Trash2 />} isDanger onClick={() => setAsked("delete")}>
-          Delete
-        </MenuItem>
-      </Menu>
+        items={[
+          { label: "Rename", icon: <Pencil />, onClick: () => setAsked("rename") },
+          { label: "Fork", icon: <GitFork />, onClick: () => void run(fork) },
+          {
+            label: session.is_archived ? "Take out of the archive" : "Archive",
+            icon: session.is_archived ? <ArchiveRestore /> : <Archive />,
+            onClick: () => void run(() => api.patch(url, { is_archived: !session.is_archived })),
+          },
+          { label: "Export", icon: <Download />, onClick: () => download(session) },
+          { label: "Delete", icon: <Trash2 />, isDanger: true, onClick: () => setAsked("delete") },
+        ]}
+      />
       <Dialog title="Rename" isOpen={asked === "rename"} onClose={() => setAsked(null)}>
         <Rename session={session} save={(title) => void run(() => api.patch(url, { title }))} />
         {refused && <Refused>{refused}</Refused>}

@@ -1,25 +1,42 @@
-import { Dialog as Base } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useId, useRef } from "react";
 import { IconButton } from "./button";
 
 type Props = { title: string; isOpen: boolean; onClose: () => void; children: ReactNode };
 
-export function Dialog({ title, isOpen, onClose, children }: Props) {
+/** The browser's own: it keeps the focus inside, closes with Escape, and gives the focus back. */
+export function Dialog(props: Props) {
+  return props.isOpen ? <Opened {...props} /> : null;
+}
+
+function Opened({ title, onClose, children }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => shown?.close();
+  }, []);
   return (
-    <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
-      <Base.Portal>
-        <Base.Backdrop className="fixed inset-0 z-40 bg-black/40" />
-        <Base.Popup className="fixed top-[12vh] left-1/2 z-50 max-h-[76vh] w-[min(34rem,calc(100vw-2rem))] -translate-x-1/2 overflow-auto rounded-2xl border border-line bg-panel p-5 shadow-2xl outline-none">
-          <div className="mb-3 flex items-center justify-between gap-3">
-            <Base.Title className="text-base font-semibold">{title}</Base.Title>
-            <IconButton label="Close" onClick={onClose}>
-              <X className="size-4" />
-            </IconButton>
-          </div>
-          {children}
-        </Base.Popup>
-      </Base.Portal>
-    </Base.Root>
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && onClose()}
+      onKeyDown={(event) => event.stopPropagation()}
+      className="mx-auto mt-[12vh] max-h-[76vh] w-[min(34rem,calc(100vw-2rem))] overflow-auto rounded-2xl border border-line bg-panel p-0 text-ink shadow-2xl backdrop:bg-black/40"
+    >
+      <div className="p-5">
+        <div className="mb-3 flex items-center justify-between gap-3">
+          <h2 id={id} className="font-semibold text-base">
+            {title}
+          </h2>
+          <IconButton label="Close" onClick={onClose}>
+            <X className="size-4" />
+          </IconButton>
+        </div>
+        {children}
+      </div>
+    </dialog>
   );
 }

@@ -1,6 +1,6 @@
 import { Monitor, Moon, Sun } from "lucide-react";
 import { IconButton } from "./button";
-import { Menu, MenuItem } from "./menu";
+import { Menu } from "./menu";
 import { chooseTheme, useTheme } from "./theme";
 
 export function ThemeButton() {
@@ -13,16 +13,11 @@ export function ThemeButton() {
           <Icon className="size-4" />
         </IconButton>
       }
-    >
-      <MenuItem icon={<Sun />} onClick={() => chooseTheme("light")}>
-        Light
-      </MenuItem>
-      <MenuItem icon={<Moon />} onClick={() => chooseTheme("dark")}>
-        Dark
-      </MenuItem>
-      <MenuItem icon={<Monitor />} onClick={() => chooseTheme("system")}>
-        As the system
-      </MenuItem>
-    </Menu>
+      items={[
+        { label: "Light", icon: <Sun />, onClick: () => chooseTheme("light") },
+        { label: "Dark", icon: <Moon />, onClick: () => chooseTheme("dark") },
+        { label: "As the system", icon: <Monitor />, onClick: () => chooseTheme("system") },
+      ]}
+    />
   );
 }

@@ -11,6 +11,7 @@ import {
   X,
 } from "lucide-react";
 import { memo, useState } from "react";
+import type { TaskSnapshot } from "../../api/types";
 import type { CallBlock } from "../../log/view";
 import { useStore } from "../../store";
 import { Elapsed } from "../../ui/time";
@@ -47,8 +48,8 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
             </>
           )}
           <span className="ms-auto flex shrink-0 items-center gap-2 text-xs text-muted">
-            {said && <span>{said}</span>}
-            <Elapsed from={block.started_at} to={block.ended_at} />
+            {said && <span className={task ? "max-sm:hidden" : ""}>{said}</span>}
+            {!task && <Elapsed from={block.started_at} to={block.ended_at} />}
             <ChevronRight className={`size-4 transition-transform ${isOpen ? "rotate-90" : ""}`} />
           </span>
         </button>
@@ -59,11 +60,11 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
             <Value label="Output" value={block.result} />
           </div>
         )}
+        {task && <TaskCard session_id={session_id} task={task} tool={block.tool} />}
       </div>
       {block.files.map((each, index) => (
         <Shown key={each.id ?? index} file={each} />
       ))}
-      {task && <TaskCard session_id={session_id} task={task} />}
       {isUnknown && !task && <SettleCall session_id={session_id} block={block} />}
       {block.settled && (
         <p className="text-xs text-muted">
@@ -76,7 +77,7 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
 
 const SETTLED = { worked: "it worked", failed: "it did not", try_again: "try it again" };
 
-function taskOf(tasks: Record<string, import("../../api/types").TaskSnapshot> | undefined, block: CallBlock) {
+function taskOf(tasks: Record<string, TaskSnapshot> | undefined, block: CallBlock) {
   if (tasks === undefined) return undefined;
   if (block.task_id) return tasks[block.task_id];
   return Object.values(tasks).find((each) => each.call_id === block.call_id);

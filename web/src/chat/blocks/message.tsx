@@ -17,7 +17,7 @@ export const MessageBubble = memo(function MessageBubble({ session_id, turn_id, 
   if (isEdited)
     return <Edit session_id={session_id} turn_id={turn_id} text={block.text} close={() => setEdited(false)} />;
   return (
-    <div className="group flex flex-col items-end gap-1" data-block="message">
+    <div className="group relative flex flex-col items-end gap-1" data-block="message">
       <div
         className="max-w-[85%] rounded-2xl rounded-ee-md bg-tint px-4 py-2.5 [overflow-wrap:anywhere] whitespace-pre-wrap"
         data-text
@@ -30,7 +30,7 @@ export const MessageBubble = memo(function MessageBubble({ session_id, turn_id, 
           {each.name ?? each.media_type}
         </span>
       ))}
-      <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100">
+      <div className="absolute top-full right-0 z-10 flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100">
         <CopyButton text={block.text} />
         <IconButton label="Edit: goes on from here in a new chat" onClick={() => setEdited(true)}>
           <Pencil className="size-4" />

@@ -27,6 +27,11 @@ export const Wake = memo(function Wake({ session_id, block }: { session_id: stri
 
 const ICONS: Record<string, typeof Info> = { settled: Gavel, compacted: Scissors };
 
+const WORDS: Record<string, string> = {
+  compacted: "Older messages were shortened for the model. Nothing of the chat is lost.",
+  flagged: "Woken many times without a person: what else ends waits for you.",
+};
+
 export const Note = memo(function Note({ block }: { block: NoteBlock }) {
   const Icon = ICONS[block.kind] ?? Info;
   if (block.kind === "closing")
@@ -35,7 +40,7 @@ export const Note = memo(function Note({ block }: { block: NoteBlock }) {
         {block.text}
       </p>
     );
-  const [first = "", ...rest] = block.text.split("\n");
+  const [first = "", ...rest] = (WORDS[block.kind] ?? block.text).split("\n");
   return (
     <details className="group text-sm text-muted" data-block="note">
       <summary className="flex list-none items-center gap-2">
