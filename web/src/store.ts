@@ -9,7 +9,8 @@ import { reduceAll } from "./log/reduce";
 import { opened, type SessionView, type Turn, type View } from "./log/view";
 
 export type Pending = { key: string; text: string; mode: WhenBusy; error: string | null; input_id?: string };
-export type Output = { text: string; offset: number; next_offset: number; cut: boolean };
+/** `offset`: where the text begins; what is before it is asked for with the task. */
+export type Output = { text: string; offset: number; next_offset: number };
 
 type State = {
   link: LinkState;
@@ -96,7 +97,7 @@ function flush(): void {
   queue = [];
   const views = { ...get().views };
   const bySession = Map.groupBy(events, (each) => each.session_id);
-  for (const [id, own] of bySession) if (views[id]) views[id] = reduceAll(views[id], own);
+  for (const [id, own] of bySession) if (id !== null && views[id]) views[id] = reduceAll(views[id], own);
   set({ views });
   for (const each of listeners) each(events);
 }
@@ -171,7 +172,7 @@ function addOutput(piece: OutputPiece): void {
   if (known && piece.next_offset <= known.next_offset) return;
   const isNext = known !== undefined && piece.offset === known.next_offset;
   const text = ((isNext ? known.text : "") + piece.text).slice(-MOST_OUTPUT);
-  const output = { text, offset: isNext ? known.offset : piece.offset, next_offset: piece.next_offset, cut: piece.cut };
+  const output = { text, offset: isNext ? known.offset : piece.offset, next_offset: piece.next_offset };
   if (piece.task_id in outputs) outputs = { ...outputs, [piece.task_id]: piece.next_offset };
   set({ outputs: { ...get().outputs, [piece.task_id]: output } });
 }

@@ -157,8 +157,9 @@ export class Hub {
   }
 
   private event(event: LogEvent): LogEvent {
-    const at = this.logs.get(event.session_id);
-    if (at !== undefined && event.number !== null && event.number > at) this.logs.set(event.session_id, event.number);
+    const { session_id: id, number } = event;
+    const at = id === null ? undefined : this.logs.get(id);
+    if (id !== null && at !== undefined && number !== null && number > at) this.logs.set(id, number);
     return event;
   }
 
@@ -171,6 +172,8 @@ export class Hub {
   private begin(body: Record<string, unknown>): void {
     const data = (body.data ?? body) as Record<string, unknown>;
     if (typeof data.cursor === "string") this.cursor ??= data.cursor;
+    const places = (data.outputs ?? {}) as Record<string, number>;
+    for (const [id, at] of Object.entries(places)) if (this.heads.get(id) === "end") this.heads.set(id, at);
     if (typeof data.heartbeat_seconds === "number") this.silence = Math.max(2_000, data.heartbeat_seconds * 2_200);
     const now = typeof data.now === "string" ? Date.parse(data.now) : Date.now();
     this.opened = { opened: { clock_offset: now - Date.now(), version: String(data.version ?? "") || null } };

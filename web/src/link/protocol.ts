@@ -11,7 +11,7 @@ export type LinkState =
 /** What this browser was told of the server when the stream was opened. */
 export type Opened = { clock_offset: number; version: string | null };
 
-export type OutputPiece = { task_id: string; offset: number; next_offset: number; text: string; cut: boolean };
+export type OutputPiece = { task_id: string; offset: number; next_offset: number; text: string; cut: number };
 
 /** A tab says all that it wants each time something of it changes; `from` is where it stands in that log. */
 export type Wants = {

@@ -78,8 +78,11 @@ function step(view: View, event: LogEvent): View {
       return openedRequest(view, event);
     case "request.closed":
       return closedRequest(view, event);
+    case "stream.opened":
+    case "stream.live":
     case "stream.lagged":
     case "stream.expired":
+    case "task.output":
       return view;
     default:
       return unknown(view, event);
