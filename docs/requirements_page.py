@@ -125,7 +125,7 @@ MISSING: Mapping[str, str] = {
     "I4": "Not there yet.",
     "J1": "Not there yet.",
     "J2": "Not there yet.",
-    "K2": "A trial page only; the console is not there yet.",
+    "K2": "Sessions and chat. The activity rail, task pages, schedules, usage, keys and sharing are not there yet.",
     "K3": "The AI SDK only.",
     "K4": "MCP servers can be used by agents; serving and wrapping are not there yet.",
 }

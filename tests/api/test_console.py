@@ -13,7 +13,7 @@ from outlast.api import create_app
 from outlast.api.routes.server import page
 from tests.support.turns.runtime import Runtime, scripted
 
-INDEX = '<!doctype html><html><head><base href="./" /><script type="module" src="./assets/index-1.js"></script></head></html>'
+INDEX = '<!doctype html><head><base href="./" /><script type="module" src="./assets/index-1.js"></script></head>'
 
 
 @pytest.fixture
