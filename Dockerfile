@@ -2,7 +2,7 @@
 # One container is a whole server, on a SQLite file in the volume /data; deploy/compose.yml runs many on PostgreSQL.
 FROM python:3.13-slim AS wheel
 WORKDIR /source
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src ./src
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel .
 

@@ -1,4 +1,4 @@
-"""The console's document and files over HTTP: its addresses, its policy, below a path, and when it was not built (K2)."""
+"""The console over HTTP: its addresses, its policy, below a path, and when it was not built (K2)."""
 
 import re
 from collections.abc import AsyncIterator
