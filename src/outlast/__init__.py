@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from outlast.tool_hints import hints
     from outlast.wire.attachment import Attachment, Context
     from outlast.wire.constraints import Binding, Permissions
+    from outlast.wire.schedule import Schedule
     from outlast.wire.task import Task
     from outlast.wire.turn import Verdict
 
@@ -37,6 +38,7 @@ __all__ = [
     "Outlast",
     "OutlastError",
     "Permissions",
+    "Schedule",
     "Sent",
     "Session",
     "Settings",
@@ -69,6 +71,7 @@ _HOMES = {
     "Outlast": "runtime",
     "OutlastError": "errors",
     "Permissions": "wire.constraints",
+    "Schedule": "wire.schedule",
     "Sent": "handles.turn",
     "Session": "handles.session",
     "Settings": "settings",

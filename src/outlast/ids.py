@@ -13,6 +13,7 @@ WorkerId = NewType("WorkerId", str)
 OwnerId = NewType("OwnerId", str)
 KeyId = NewType("KeyId", str)
 WebhookId = NewType("WebhookId", str)
+ScheduleId = NewType("ScheduleId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -59,6 +60,10 @@ def is_task(id: str) -> bool:
 
 def worker_id() -> WorkerId:
     return WorkerId(_make("wrk"))
+
+
+def schedule_id() -> ScheduleId:
+    return ScheduleId(_make("sch"))
 
 
 def key_id() -> KeyId:

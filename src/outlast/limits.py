@@ -31,6 +31,8 @@ class Limits:
     max_spawned_per_session: int = 5
     """Spawned tasks of a session that run at once; the others wait for a place."""
     max_spawned_per_owner: int = 100
+    max_schedules_per_session: int = 20
+    max_schedules_per_owner: int = 100
     daily_cost: int | None = None
     """Microdollars after which an owner starts no turn before the next midnight UTC."""
     request_deadline: timedelta = timedelta(days=7)

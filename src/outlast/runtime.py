@@ -23,6 +23,7 @@ from outlast.calls.control.toolset import INSTRUCTIONS
 from outlast.clock import Clock, SystemClock
 from outlast.containment import ForeignTasks
 from outlast.duties.deletions import Deletions
+from outlast.duties.due_schedules import DueSchedules
 from outlast.duties.webhooks import WebhookSender
 from outlast.engines.kept_secrets import KeptSecrets
 from outlast.engines.outbox import EngineOutbox, Listener
@@ -32,9 +33,11 @@ from outlast.handles.completions import Completions
 from outlast.handles.connections import Connections, Rekeyed, rekey
 from outlast.handles.feed import OwnerStream
 from outlast.handles.keys import Keys
+from outlast.handles.schedules import Schedules
 from outlast.handles.services.known_agents import KnownAgent, KnownAgents
 from outlast.handles.services.known_tools import KnownTools
 from outlast.handles.services.log_reader import LogPages
+from outlast.handles.services.orphans import Orphans
 from outlast.handles.services.services import Services
 from outlast.handles.sessions import Sessions
 from outlast.handles.tasks import Tasks
@@ -132,6 +135,15 @@ class Outlast(Generic[DepsT, OutputT]):
         """The background tasks of an owner. `with_money=False`: without what anything cost."""
         services = replace(self._open(), is_money_shown=with_money)
         return Tasks(services.database, services.signals, OwnerId(owner_id), services.shown, self.completions)
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules of the default owner."""
+        return self.schedules_of(LOCAL_OWNER)
+
+    def schedules_of(self, owner_id: str) -> Schedules:
+        """The schedules of an owner. A session makes one: `session.schedule(...)`."""
+        return Schedules(self._open(), OwnerId(owner_id), self._clock)
 
     @property
     def completions(self) -> Completions:
@@ -341,21 +353,25 @@ class Outlast(Generic[DepsT, OutputT]):
         deletions = Deletions(database, files)
         webhooks = WebhookSender(database, OutgoingClient(allowed=self._allowed), self._sealing)
         stack.push_async_callback(webhooks.close)
+        known_agents = KnownAgents(database, self.agents)
+        known_tools = KnownTools(database, self._hosts, runs_work=self.settings.run_work)
+        orphans = Orphans(database, known_agents, known_tools, set(self._agents) if self.is_embedded else None)
+        due = DueSchedules(database, outbox.signals, self._clock, orphans.why)
         engine = outbox.engine = work.engine(
-            Worker(parts), self._place, outbox, deletions, webhooks, settings=self.settings, clock=self._clock
+            Worker(parts), self._place, outbox, deletions, webhooks, due, settings=self.settings, clock=self._clock
         )
         self._services = Services(
             database,
             files,
             outbox.signals,
             policies.limits(self.settings),
-            KnownAgents(database, self.agents),
+            known_agents,
             self.settings.max_reader_lag,
             self._output_of,
             deletions,
             LogPages(database),
             parts.secrets,
-            tools=KnownTools(database, self._hosts, runs_work=self.settings.run_work),
+            tools=known_tools,
             check_overrides=self._overrides(),
         )
         if self._sealing is not None:

@@ -116,6 +116,10 @@ class Settings(BaseSettings):
     max_spawned_per_owner: int = Field(
         default=100, ge=1, description="Spawned tasks of one owner that run at once, over all sessions."
     )
+    max_schedules_per_session: int = Field(default=20, ge=0, description="Schedules of a session that have not ended.")
+    max_schedules_per_owner: int = Field(
+        default=100, ge=0, description="Schedules of one owner that have not ended, over all sessions."
+    )
     max_sub_sessions: int = Field(
         default=16, ge=0, description="Sub-sessions that work for a session at the same time."
     )

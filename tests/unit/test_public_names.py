@@ -13,6 +13,7 @@ NAMES = [
     "Outlast",
     "OutlastError",
     "Permissions",
+    "Schedule",
     "Sent",
     "Session",
     "Settings",
@@ -35,6 +36,7 @@ NAMES = [
 ]
 
 TESTING_NAMES = [
+    "ManualClock",
     "Reply",
     "Request",
     "ScriptExhausted",
@@ -47,6 +49,7 @@ TESTING_NAMES = [
     "error",
     "gate",
     "last_user_text",
+    "next_fire",
     "reasoning",
     "reply",
     "text",

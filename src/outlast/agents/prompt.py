@@ -51,6 +51,12 @@ def _text(given: Input) -> str:
         case InputKind.WAKE:
             words = [each for each in given.body.get("content", ()) if _is_word(each)]
             return wrap(BACKGROUND, escape_whole("\n".join([given.text, *words])), task_id=given.task_id)
+        case InputKind.SCHEDULE:
+            schedule = given.body.get("schedule", {})
+            if schedule.get("monitor"):
+                return wrap(BACKGROUND, escape_whole(given.text), task_id=given.task_id)
+            notice = wrap(NOTICE, escape_whole(schedule.get("notice") or "A schedule is due:"))
+            return f"{notice}\n\n{escape_whole(given.text)}"
         case InputKind.SETTLEMENT | InputKind.REQUEST:
             return wrap(NOTICE, escape_whole(given.text))
 

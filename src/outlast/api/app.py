@@ -18,7 +18,7 @@ from outlast.api.login import Logins
 from outlast.api.pacing import Pacing
 from outlast.api.routes import ai_sdk, events, feed, messages, sessions, turns, view
 from outlast.api.routes.server import about, health, keys, login, me, metrics, page, pause, webhooks
-from outlast.api.routes.work import completion, connections, requests, spawn, tasks
+from outlast.api.routes.work import completion, connections, requests, schedules, spawn, tasks
 from outlast.api.running import OnlyWhileRunning
 from outlast.api.sse import FrameCache
 from outlast.api.strangers import Strangers
@@ -39,6 +39,7 @@ _V1 = (
     spawn,
     tasks,
     requests,
+    schedules,
     completion,
     connections,
     me,

@@ -12,6 +12,7 @@ from outlast.api import auth, blank, problems, sse
 from outlast.api.auth import Caller, Principal
 from outlast.errors import InvalidInput, Unauthenticated
 from outlast.handles.connections import Connections
+from outlast.handles.schedules import Schedules
 from outlast.handles.session import Session
 from outlast.handles.sessions import Sessions
 from outlast.handles.tasks import Tasks
@@ -48,11 +49,16 @@ async def _tasks(outlast: Runtime, caller: Caller) -> Tasks:
     return outlast.tasks_of(caller.owner_id, with_money=sees_money(caller))
 
 
+async def _schedules(outlast: Runtime, caller: Caller) -> Schedules:
+    return outlast.schedules_of(caller.owner_id)
+
+
 async def _connections(outlast: Runtime, caller: Caller) -> Connections:
     return outlast.connections_of(caller.owner_id)
 
 
 OwnConnections = Annotated[Connections, Depends(_connections)]
+OwnSchedules = Annotated[Schedules, Depends(_schedules)]
 OwnSessions = Annotated[Sessions, Depends(_sessions)]
 OwnTasks = Annotated[Tasks, Depends(_tasks)]
 

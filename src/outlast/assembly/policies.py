@@ -37,6 +37,8 @@ def limits(settings: Settings) -> Limits:
         call_deadline=settings.call_deadline,
         max_spawned_per_session=settings.max_spawned_per_session,
         max_spawned_per_owner=settings.max_spawned_per_owner,
+        max_schedules_per_session=settings.max_schedules_per_session,
+        max_schedules_per_owner=settings.max_schedules_per_owner,
         daily_cost=settings.daily_cost_limit,
         request_deadline=settings.request_deadline,
     )

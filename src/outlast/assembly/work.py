@@ -24,6 +24,7 @@ from outlast.calls.within.external import OperationSource
 from outlast.clock import Clock
 from outlast.duties import duty
 from outlast.duties.deletions import Deletions
+from outlast.duties.due_schedules import DueSchedules
 from outlast.duties.duty import Duty
 from outlast.duties.standing import standing
 from outlast.duties.webhooks import WebhookSender
@@ -115,6 +116,7 @@ def engine(
     outbox: EngineOutbox,
     deletions: Deletions,
     webhooks: WebhookSender,
+    due: DueSchedules,
     *,
     settings: Settings,
     clock: Clock,
@@ -127,6 +129,7 @@ def engine(
         parts.signals,
         deletions,
         webhooks,
+        due=due,
         me=lambda: worker.parts.worker_id,
         runs=worker.runs,
     )

@@ -16,7 +16,7 @@ from outlast.cli.demo.verb import demo
 from outlast.cli.server.serve import serve
 from outlast.cli.server.worker import worker
 from outlast.cli.terminal.stream import guard
-from outlast.cli.verbs import connections, database, keys, sessions, webhooks
+from outlast.cli.verbs import connections, database, keys, schedules, sessions, webhooks
 from outlast.cli.verbs.about import me, open_, pause, resume, usage
 from outlast.cli.verbs.doctor import doctor
 from outlast.cli.verbs.requests import approvals, approve, refuse, reply
@@ -78,6 +78,7 @@ for verb in (
     app.command(rich_help_panel=SERVER)(verb)
 app.command("open", rich_help_panel=SERVER)(open_)
 app.add_typer(sessions.app, name="sessions", rich_help_panel=SERVER)
+app.add_typer(schedules.app, name="schedules", rich_help_panel=SERVER)
 app.add_typer(connections.app, name="connections", rich_help_panel=SERVER)
 app.add_typer(webhooks.app, name="webhooks", rich_help_panel=SERVER)
 app.add_typer(keys.app, name="keys", rich_help_panel=SERVER)

@@ -7,6 +7,7 @@ from typing import Self
 from outlast.client.connection import Connection
 from outlast.client.connections import Connections
 from outlast.client.keys import Keys
+from outlast.client.schedules import Schedules
 from outlast.client.sessions import Sessions
 from outlast.client.streams import FeedStream
 from outlast.client.tasks import Tasks
@@ -28,6 +29,7 @@ class Client:
         self.url = self._connection.url
         self.sessions = Sessions(self._connection)
         self.tasks = Tasks(self._connection)
+        self.schedules = Schedules(self._connection)
         self.connections = Connections(self._connection)
         self.keys = Keys(self._connection)
         self.webhooks = Webhooks(self._connection)

@@ -25,6 +25,8 @@ class Duty:
     every: timedelta
     is_shared: bool = True
     """It is about the whole database. Else about what this worker itself runs: then every worker does it."""
+    wait: Callable[[], Awaitable[object]] | None = None
+    """In place of `every`: returns when there may be something to do, and never fails."""
 
 
 async def _alone() -> bool:
@@ -50,7 +52,7 @@ class DutyRunner:
 
     async def _repeat(self, duty: Duty) -> None:
         while True:
-            await asyncio.sleep(duty.every.total_seconds())
+            await (asyncio.sleep(duty.every.total_seconds()) if duty.wait is None else duty.wait())
             try:
                 if not duty.is_shared or await self._leads():
                     await duty.run()

@@ -6,6 +6,7 @@ from functools import partial
 from outlast.duties import duty
 from outlast.duties.connected_calls import run_connected
 from outlast.duties.deletions import Deletions
+from outlast.duties.due_schedules import DueSchedules
 from outlast.duties.duty import Duty
 from outlast.duties.missed_cancels import signal_again
 from outlast.duties.overdue_tasks import expire_overdue
@@ -24,6 +25,7 @@ def standing(
     deletions: Deletions,
     webhooks: WebhookSender,
     *,
+    due: DueSchedules,
     me: Callable[[], WorkerId],
     runs: Callable[[TurnId], bool],
 ) -> list[Duty]:
@@ -35,6 +37,7 @@ def standing(
         Duty("run connected calls", partial(run_connected, database), duty.EVERY),
         Duty("deliver webhooks", webhooks.look, EVERY_SECOND),
         Duty("finish deletions", deletions.look, duty.EVERY),
+        Duty("fire schedules", due.fire, duty.EVERY, wait=due.wait),
         Duty("give back unrun turns", unrun.give_back, duty.EVERY, is_shared=False),
         Duty("signal cancels again", partial(signal_again, database, signals, me), duty.EVERY, is_shared=False),
     ]

@@ -29,7 +29,11 @@ OF_A_TASK: Mapping[str, Place] = {
     "settled": fields(by=anything, note=anything),
 }
 BODY_OF_AN_INPUT = fields(
-    context=fields(content=anything, url=anything), files=fields(name=anything), title=anything, content=message
+    context=fields(content=anything, url=anything),
+    files=fields(name=anything),
+    title=anything,
+    content=message,
+    schedule=fields(notice=anything),
 )
 _TOLD: Mapping[str, Place] = {
     **OF_A_TASK,
@@ -37,6 +41,8 @@ _TOLD: Mapping[str, Place] = {
     "late_outcome": fields(result_preview=anything, error=ERROR),
 }
 _TASK: Mapping[str, Place] = {"task": fields(**_TOLD)}
+_SCHEDULE: Mapping[str, Place] = {"schedule": fields(title=anything, text=anything, made_by=anything)}
+_FIRE: Mapping[str, Place] = {"title": anything, "detail": anything}
 _TEXT: Mapping[str, Place] = {"text": anything}
 _INPUT: Mapping[str, Place] = {"text": anything, "files": fields(name=anything)}
 _NOTHING: Mapping[str, Place] = {}
@@ -76,6 +82,12 @@ FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
     EventType.REQUEST_CLOSED: _CLOSED,
     EventType.STREAM_OPENED: _NOTHING,
     EventType.STREAM_LIVE: _NOTHING,
+    EventType.SCHEDULE_CREATED: _SCHEDULE,
+    EventType.SCHEDULE_CHANGED: _SCHEDULE,
+    EventType.SCHEDULE_PAUSED: _SCHEDULE,
+    EventType.SCHEDULE_FIRED: _FIRE,
+    EventType.SCHEDULE_SKIPPED: _FIRE,
+    EventType.SCHEDULE_DELETED: _NOTHING,
     EventType.STREAM_LAGGED: _NOTHING,
     EventType.STREAM_EXPIRED: {"snapshot": fields(title=anything, inbox=fields(text=anything))},
     EventType.TASK_OUTPUT: _TEXT,

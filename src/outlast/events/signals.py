@@ -17,6 +17,10 @@ _MOST_LINES = 64
 """What is kept for a slow reader; one that has more to read looks at the database."""
 
 
+SCHEDULES = "schedules"
+"""For whoever fires schedules: one was made or changed."""
+
+
 def log_topic(session_id: SessionId) -> str:
     return f"{_LOG}{session_id}"
 

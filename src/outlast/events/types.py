@@ -38,6 +38,12 @@ class EventType(StrEnum):
     REQUEST_CLOSED = "request.closed"
     STREAM_OPENED = "stream.opened"
     STREAM_LIVE = "stream.live"
+    SCHEDULE_CREATED = "schedule.created"
+    SCHEDULE_CHANGED = "schedule.changed"
+    SCHEDULE_PAUSED = "schedule.paused"
+    SCHEDULE_FIRED = "schedule.fired"
+    SCHEDULE_SKIPPED = "schedule.skipped"
+    SCHEDULE_DELETED = "schedule.deleted"
     STREAM_LAGGED = "stream.lagged"
     STREAM_EXPIRED = "stream.expired"
     TASK_OUTPUT = "task.output"
@@ -57,8 +63,6 @@ CONTROL = frozenset(
 )
 """Said to one reader only: never stored, no number."""
 
-FED = (
-    frozenset(each for each in EventType if each.partition(".")[0] in ("session", "input", "turn", "task", "request"))
-    - CONTROL
-)
+_FED = ("session", "input", "turn", "task", "request", "schedule")
+FED = frozenset(each for each in EventType if each.partition(".")[0] in _FED) - CONTROL
 """Changes of state: these also stand in their owner's feed."""

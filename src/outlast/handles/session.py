@@ -1,6 +1,7 @@
 """A session as a program holds it: a handle on what is stored, valid across restarts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeVar, Unpack
 
@@ -19,6 +20,7 @@ from outlast.handles.one_session import constrained, export, view
 from outlast.handles.one_session.regenerate import regenerate
 from outlast.handles.one_session.seen import SeenSession
 from outlast.handles.one_session.spawn import spawn
+from outlast.handles.schedules import What, make
 from outlast.handles.sending import send
 from outlast.handles.services.services import Services
 from outlast.handles.turn import Sent, Turn, is_settled, last_outcome, seconds_left, settled
@@ -29,13 +31,16 @@ from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.sessions import SessionRow
 from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.store.unit import Unit
+from outlast.timing import when as whens
 from outlast.tool_hints import UNSET, Unset
 from outlast.transitions import cancel, sub_sessions, turn, verdicts
+from outlast.transitions.schedules import changes
 from outlast.transitions.sessions import constraints, profile
 from outlast.transitions.sessions.profile import Profile
 from outlast.transitions.turns import inbox
 from outlast.wire.constraints import Permissions
 from outlast.wire.message import SendOptions
+from outlast.wire.schedule import MissedPolicy, OverlapPolicy, Schedule
 from outlast.wire.task import Task
 from outlast.wire.turn import Until, Verdict
 from outlast.wire.view import SessionView
@@ -85,6 +90,8 @@ class Session(SeenSession):
 
         def change(unit: Unit) -> None:
             profile.change(unit, self.id, new, models=models, owner_id=self.owner_id)
+            if new.is_archived is True:
+                changes.pause_all(unit, self.id)
             constraints.change(unit, self.id, limited, owner_id=self.owner_id, names=limits)
 
         await self._database.transaction(change, name="update")
@@ -312,6 +319,45 @@ class Session(SeenSession):
             title=title,
             group=group,
             wake=wake,
+            key=idempotency_key,
+        )
+
+    async def schedule(
+        self,
+        text: str | None = None,
+        *,
+        tool: str | None = None,
+        args: Mapping[str, Any] | None = None,
+        condition: Mapping[str, Any] | None = None,
+        cron: str | None = None,
+        at: datetime | str | None = None,
+        delay: timedelta | str | None = None,
+        zone: str = "UTC",
+        title: str | None = None,
+        missed: MissedPolicy = "run_once",
+        overlap: OverlapPolicy = "skip",
+        wake: Literal["on_terminal", "silent"] | None = None,
+        group: str | None = None,
+        by: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Schedule:
+        """Say a text to this session, or run a tool of its agent, at the times of exactly one of cron, at and delay.
+
+        With a `condition`, such as `{"kind": "changed"}`, the tool is a monitor: it wakes the session only when its
+        result meets that. Returns when it is kept; `outlast.schedules` edits, pauses, triggers and deletes it.
+        """
+        what = What(text, tool, args, condition, wake, group)
+        when = whens.parse(cron=cron, at=at, delay=delay, zone=zone)
+        return await make(
+            self._services,
+            self.id,
+            what,
+            when,
+            owner_id=self.owner_id,
+            title=title,
+            missed=missed,
+            overlap=overlap,
+            by=by,
             key=idempotency_key,
         )
 

@@ -13,6 +13,8 @@ A script survives the death of its process when the step is derived from the his
 the messages, or a list with `by="history"`.
 """
 
+from outlast.clock import ManualClock
+from outlast.testing.clock import next_fire
 from outlast.testing.history import last_user_text, texts_seen, tool_returns
 from outlast.testing.model import ScriptedModel
 from outlast.testing.request import Request
@@ -20,6 +22,7 @@ from outlast.testing.script import ScriptExhausted, Steps
 from outlast.testing.step import Reply, Step, call, calls, delay, error, gate, reasoning, reply, text
 
 __all__ = [
+    "ManualClock",
     "Reply",
     "Request",
     "ScriptExhausted",
@@ -32,6 +35,7 @@ __all__ = [
     "error",
     "gate",
     "last_user_text",
+    "next_fire",
     "reasoning",
     "reply",
     "text",

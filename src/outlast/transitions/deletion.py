@@ -4,7 +4,7 @@ from outlast.events.event import Draft
 from outlast.events.signals import input_topic, task_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId
-from outlast.store.repositories import family, inputs, sessions, tasks
+from outlast.store.repositories import family, inputs, schedules, sessions, tasks
 from outlast.store.unit import Unit
 from outlast.transitions import sub_sessions, turn
 
@@ -32,5 +32,6 @@ def _mark(unit: Unit, session_id: SessionId) -> None:
         unit.signal(task_topic(task_id))
     for each in inputs.waiting_for(unit, session_id):
         unit.signal(input_topic(each.id))
+    schedules.fall_silent(unit, session_id)
     unit.append(session_id, [Draft(EventType.SESSION_DELETED, {})])
     session.set(deleted_at=unit.now_us, external_id=None, resource=None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from outlast.errors import Conflict
 from outlast.events.event import Draft
-from outlast.events.signals import end_topic, input_topic, turn_topic
+from outlast.events.signals import SCHEDULES, end_topic, input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TurnId, WorkerId
 from outlast.store import tables
@@ -219,6 +219,8 @@ def _ended(
     unit.signal(end_topic(row.id))
     session.set(turn_id=None, answered_event=number)
     sub_sessions.work_changed(unit, session)
+    if row.origin is Origin.SCHEDULE:
+        unit.signal(SCHEDULES)
     turn_start.start_if_waiting(unit, session, waiting=waiting)
     if row.is_admitted:
         turn_start.admit_next(unit, row.owner_id)

@@ -108,7 +108,8 @@ class Task(Answer):
     )
     links: dict[str, str] = Field(
         default_factory=dict[str, str],
-        description="`retry_of`: the task that it tries again; `retried_as`: the one that tries it again.",
+        description="`retry_of`: the task that it tries again; `retried_as`: the one that tries it again; "
+        "`schedule`: what set it going.",
     )
     may_run_again: bool = Field(default=False, description="Its tool is read-only or idempotent.")
     ran_seconds: float | None = Field(

@@ -43,8 +43,8 @@ async def spawn(
     spawning.check(title=title, group=group)
     if key is not None:
         check_name(key, "idempotency key")
-    definition = await _tool(services, agent, tool)
-    plain = _checked(services, definition, args or {})
+    definition = await tool_of(services, agent, tool)
+    plain = checked_args(services, definition, args or {})
     said = hints_of(definition.metadata)
     wanted = Spawn(
         tool,
@@ -52,7 +52,7 @@ async def spawn(
         agent,
         title=title,
         group=group or said.group,
-        wake=_policy(wake, said),
+        wake=policy_of(wake, said),
         key=None if key is None else f"key:{key}",
         may_run_again=said.may_run_again,
         deadline=said.deadline or services.limits.call_deadline,
@@ -64,7 +64,7 @@ async def spawn(
     return services.shown.task(await services.database.transaction(accept, name="spawn"))
 
 
-async def _tool(services: Services, agent: str, name: str) -> ToolDefinition:
+async def tool_of(services: Services, agent: str, name: str) -> ToolDefinition:
     assert services.tools is not None
     found = await services.tools.find(agent, name)
     if isinstance(found, ToolDefinition):
@@ -72,14 +72,14 @@ async def _tool(services: Services, agent: str, name: str) -> ToolDefinition:
     raise InvalidInput(spawning.unknown_tool(name, found), agent=agent)
 
 
-def _policy(given: str | None, said: Hints) -> WakePolicy:
+def policy_of(given: str | None, said: Hints) -> WakePolicy:
     try:
         return WakePolicy(given or said.wake or WakePolicy.ON_TERMINAL)
     except ValueError as exc:
         raise InvalidInput(f"wake={given!r} is not known: use on_terminal or silent.") from exc
 
 
-def _checked(services: Services, tool: ToolDefinition, args: Mapping[str, Any]) -> dict[str, Any]:
+def checked_args(services: Services, tool: ToolDefinition, args: Mapping[str, Any]) -> dict[str, Any]:
     """As they are stored. Raises `InvalidInput` that says what does not fit."""
     encoded = check_json(dict(args), "arguments")
     if len(encoded) > services.limits.max_text:

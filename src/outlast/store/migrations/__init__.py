@@ -16,5 +16,6 @@ KNOWN = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )
 """Every revision this code can run on; the last one is the one it wants."""

@@ -24,6 +24,8 @@ class InputKind(StrEnum):
     SETTLEMENT = "settlement"
     REQUEST = "request"
     """A task of the session asks something."""
+    SCHEDULE = "schedule"
+    """A schedule of the session is due, or a monitor has news."""
 
 
 class Mode(StrEnum):
@@ -70,6 +72,7 @@ _BODY: Shape = {
     "files": maybe(list_of(object_of(_FILE))),
     "context": maybe(object_of({"content": text, "url": maybe(text)})),
     "content": maybe(list_of(lambda each: isinstance(each, str | dict))),
+    "schedule": maybe(object_of({"id": text, "notice": maybe(text)})),
     "trace": maybe(object_of()),
 }
 

@@ -185,6 +185,7 @@ _SPEC: Shape = {
     **{"parked": maybe(object_of()), "budget_seconds": maybe(number), "deadline_seconds": maybe(number)},
     **{"answers": maybe(list_of(object_of())), "approved": maybe(object_of()), "args_schema": maybe(object_of())},
     "narration": maybe(object_of({"running": maybe(text), "done": maybe(text), "failed": maybe(text)})),
+    "check_of": maybe(text),
 }
 _PROGRESS: Shape = {"current": number, "total": maybe(number), "unit": maybe(text), "label": maybe(text)}
 _SETTLED: Shape = {
@@ -204,7 +205,7 @@ _USAGE: Shape = {
     **dict.fromkeys(("requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"), whole),
     "cost_microdollars": maybe(whole),
 }
-_LINKS = ("retry_of", "retried_as", "child_session", "child_input")
+_LINKS = ("retry_of", "retried_as", "child_session", "child_input", "schedule")
 
 
 def from_row(row: Row) -> Task:

@@ -45,6 +45,7 @@ class Origin(StrEnum):
     PARENT = "parent"
     RETRY = "retry"
     REGENERATE = "regenerate"
+    SCHEDULE = "schedule"
 
 
 class Disposition(StrEnum):

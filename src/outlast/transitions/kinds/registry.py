@@ -7,10 +7,11 @@ from outlast.store.repositories.stored_task import NewTask, Task
 from outlast.transitions.kinds.call import CALL
 from outlast.transitions.kinds.external import EXTERNAL
 from outlast.transitions.kinds.kind import Kind
+from outlast.transitions.kinds.monitor import MONITOR
 from outlast.transitions.kinds.session import SESSION
 from outlast.wire.task_state import TaskState
 
-KINDS: Mapping[str, Kind] = {each.name: each for each in (CALL, SESSION, EXTERNAL)}
+KINDS: Mapping[str, Kind] = {each.name: each for each in (CALL, SESSION, EXTERNAL, MONITOR)}
 
 
 def kind_of(task: Task | NewTask) -> Kind:

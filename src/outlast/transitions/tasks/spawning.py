@@ -16,7 +16,7 @@ from outlast.store.repositories.tasks import Start
 from outlast.store.unit import Unit
 from outlast.transitions.sessions import constraints
 from outlast.transitions.sessions.profile import MAX_NAME, MAX_TITLE, check_name
-from outlast.transitions.tasks import places
+from outlast.transitions.tasks import monitors, places
 from outlast.transitions.tasks.task_moves import again, tell
 from outlast.wire.task_state import TaskState
 
@@ -44,6 +44,10 @@ class Spawn:
     progress_deadline: timedelta | None = None
     max_attempts: int | None = None
     narration: Mapping[str, str] = field(default_factory=dict[str, str])
+    schedule_id: str | None = None
+    """The schedule that sets it going."""
+    is_check: bool = False
+    """It is a check of that schedule's monitor."""
 
 
 def check(*, title: str | None, group: str | None) -> None:
@@ -91,11 +95,7 @@ def _new(wanted: Spawn, agent: str) -> NewTask:
         agent=agent,
         turn_id=wanted.turn_id,
         tool=wanted.tool,
-        spec={
-            "args": dict(wanted.args),
-            "deadline_seconds": wanted.deadline.total_seconds(),
-            **({"narration": dict(wanted.narration)} if wanted.narration else {}),
-        },
+        spec=_spec(wanted),
         wake=wanted.wake,
         group=wanted.group,
         may_run_again=wanted.may_run_again,
@@ -103,7 +103,17 @@ def _new(wanted: Spawn, agent: str) -> NewTask:
         key=wanted.key,
         max_attempts=wanted.max_attempts,
         origin=TaskOrigin.SPAWN,
+        links=None if wanted.schedule_id is None else {"schedule": wanted.schedule_id},
     )
+
+
+def _spec(wanted: Spawn) -> dict[str, Any]:
+    return {
+        "args": dict(wanted.args),
+        "deadline_seconds": wanted.deadline.total_seconds(),
+        **({"narration": dict(wanted.narration)} if wanted.narration else {}),
+        **({monitors.CHECK_OF: wanted.schedule_id} if wanted.is_check else {}),
+    }
 
 
 def _repeated(unit: Unit, known: Task, wanted: Spawn) -> Task:

@@ -24,7 +24,7 @@ from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions.kinds import registry
 from outlast.transitions.task_errors import NOT_ANSWERED, VERDICTS
-from outlast.transitions.tasks import open_request, places, wake
+from outlast.transitions.tasks import monitors, open_request, places, wake
 from outlast.transitions.turns import inbox, turn_start
 from outlast.wire.task_state import TaskState
 
@@ -88,6 +88,7 @@ def _end(
             ended = replace(ended, request=open_request.close_at_end(unit, ended))
         tell(unit, EventType.TASK_ENDED, task_facts.with_outputs(unit.connection, [ended])[0])
         _wake(unit, ended, content)
+        monitors.task_ended(unit, ended)
     return moved
 
 

@@ -117,9 +117,10 @@ def notify(
     body: dict[str, Any] | None = None,
     task_id: TaskId | None = None,
     idempotency_key: str | None = None,
+    mode: Mode = Mode.STEER,
     state: InputState = InputState.WAITING,
 ) -> Input:
-    """Keep something the runtime says (a wake, a settlement); it starts a turn unless the session is on hold."""
+    """Keep something the runtime says (a wake, a settlement, a schedule); it starts a turn unless one is held back."""
     session = unit.lock(session_id)
     active: TurnId | None = session.turn_id
     # Asked before it is written: it goes with whatever else is written later.
@@ -129,7 +130,7 @@ def notify(
         session,
         ids.input_id(),
         kind=kind,
-        mode=Mode.STEER,
+        mode=mode,
         text=text,
         body=body or {},
         task_id=task_id,

@@ -29,6 +29,11 @@ ASSIGNED_BY = "assigned_by"
 """In the body of an input: the task of the parent session that it is for."""
 
 
+_WAKING = (InputKind.WAKE, InputKind.REQUEST)
+_UNASKED = (*_WAKING, InputKind.SCHEDULE)
+"""Kinds of input that no person sends."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fence:
     """The attempt a writer belongs to. Every write of a turn is refused once this is no longer it."""
@@ -107,12 +112,19 @@ def start(
         not_before=not_before,
         worker_id=worker_id,
     )
-    session.set(turn_id=turn_id, woken_turns=session.woken_turns + 1 if origin is Origin.WAKE else 0)
+    session.set(turn_id=turn_id, woken_turns=_woken(session, origin))
     if worker_id is not None:
         work.claim = claimed(unit, session, row, waiting or ())
     if is_admitted:
         unit.submit(work)
     return turn_id
+
+
+def _woken(session: LockedSession, origin: Origin) -> int:
+    """Turns in a row that only wakes started. What a schedule starts neither counts nor ends the row."""
+    if origin is Origin.SCHEDULE:
+        return session.woken_turns
+    return session.woken_turns + 1 if origin is Origin.WAKE else 0
 
 
 def start_if_waiting(unit: Unit, session: LockedSession, *, waiting: Sequence[Input] | None = None) -> TurnId | None:
@@ -123,7 +135,7 @@ def start_if_waiting(unit: Unit, session: LockedSession, *, waiting: Sequence[In
     due = due_at_start(waiting)
     if not due:
         return None
-    is_woken = all(each.kind in (InputKind.WAKE, InputKind.REQUEST) for each in due)
+    is_woken = all(each.kind in _WAKING for each in due)
     if is_woken and session.woken_turns >= unit.limits.max_woken:
         hold(unit, session, "woken_too_often")
         unit.append(
@@ -136,6 +148,8 @@ def start_if_waiting(unit: Unit, session: LockedSession, *, waiting: Sequence[In
             ],
         )
         return None
+    if not is_woken and all(each.kind in _UNASKED for each in due):
+        return start(unit, session, Origin.SCHEDULE, may_wait=True, waiting=waiting)
     if not is_woken:
         said = [each for each in due if each.kind is InputKind.MESSAGE]
         is_assigned = bool(said) and all(ASSIGNED_BY in each.body for each in said)

@@ -1,0 +1,1 @@
+"""Schedules: made and changed, and fired when they are due."""
