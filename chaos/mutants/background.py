@@ -20,13 +20,13 @@ TOLD_ONCE = (
                 "        _wake(unit, task, ())\n",
             ),
             Edit(
-                "src/outlast/runs/parked.py",
-                '        await self._persist(lambda: self._database.transaction(end, name="task.end"))\n'
-                "\n    async def _persist",
-                '        await self._persist(lambda: self._database.transaction(end, name="task.end"))\n'
+                "src/outlast/runs/call_ends.py",
+                '        await self.persist(lambda: self._database.transaction(end, name="task.end"))\n'
+                "\n    async def persist",
+                '        await self.persist(lambda: self._database.transaction(end, name="task.end"))\n'
                 "        await self._database.transaction(\n"
                 '            lambda unit: task_moves.wake_late(unit, task_id), name="late"\n'
-                "        )\n\n    async def _persist",
+                "        )\n\n    async def persist",
             ),
         ),
         Chaos("task.end", finds="lost"),

@@ -61,7 +61,7 @@ GROUPED = (
         "a cancel that comes between the claim and the call is not heard",
         (
             Edit(
-                "src/outlast/runs/parked.py",
+                "src/outlast/runs/owned.py",
                 "        return self._times > 1\n",
                 "        return False\n",
             ),

@@ -16,7 +16,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from outlast.agents.direct import DirectTools
 from outlast.agents.lease import DepsLease
-from outlast.agents.mcp_calls import connect
+from outlast.agents.mcp.mcp_calls import connect
 from outlast.agents.output import OutputTypes
 from outlast.agents.size import warn_if_large
 from outlast.containment import Contained, as_error

@@ -1,11 +1,11 @@
 """The per-run capability that sees every tool of an agent, unchanged, and gives each call its budget."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import structlog
 from pydantic_ai import RunContext, ToolDefinition, ToolReturn
@@ -17,9 +17,8 @@ from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.toolsets import AbstractToolset
 
-from outlast import trace
 from outlast.calls import opened, outcomes
-from outlast.calls.call import RunningCall, current_call
+from outlast.calls.call import RunningCall
 from outlast.calls.control.toolset import ControlToolset, WithControlTools
 from outlast.calls.deferrable import asking, hand_back
 from outlast.calls.gates.connection import HAD_BEGUN, connection_needed, wait_for
@@ -27,13 +26,14 @@ from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.gates import Gates
 from outlast.calls.gates.offer import as_constrained, constrained_args
 from outlast.calls.gates.standing import GateContext
+from outlast.calls.hosting import CallHost, OpenCalls, ShownResource
 from outlast.calls.parking import NotParked, Parked, Parking
 from outlast.calls.record import CallRecords, CallState, Unconfirmed
 from outlast.calls.running.keeper import ToolsetKeeper
 from outlast.calls.running.run_tasks import RunTasks
 from outlast.calls.shared_usage import Uses
 from outlast.calls.transient import is_transient
-from outlast.calls.within.channel import CallChannel
+from outlast.calls.within.code import bounded_wait, close, closed, really, start, within
 from outlast.calls.within.connection import ConnectionRequired
 from outlast.clock import monotonic
 from outlast.containment import Contained
@@ -49,45 +49,6 @@ log = structlog.get_logger("outlast.calls")
 
 PUT_BACK = "(recorded)"
 """Stands for a result that is already known; the loop puts the recorded one in its place."""
-
-
-class OpenCalls(Protocol):
-    """What is known of the calls that were open when this attempt began."""
-
-    def is_answered(self, call_id: str) -> bool:
-        """Its end stands in the log."""
-        ...
-
-    def is_masked(self, call_id: str) -> bool:
-        """What is known of its arguments is not what they were."""
-        ...
-
-    def was_in_flight(self, call_id: str) -> bool:
-        """It was journaled and has no end."""
-        ...
-
-
-class CallHost(Protocol):
-    """The turn's side of a call: its identity, its channel, and what became of it."""
-
-    def begin(self, call: ToolCallPart) -> RunningCall: ...
-
-    def say_waiting(self, call: RunningCall, reason: str) -> None: ...
-
-    async def view(self, call: RunningCall, value: Any) -> Any:
-        """A value as the model gets it: what is too long is kept whole elsewhere."""
-        ...
-
-    @property
-    def pressed(self) -> asyncio.Future[None]:
-        """Done when calls should be parked at once: a person waits to be heard."""
-        ...
-
-
-class ShownResource(Protocol):
-    """What the resource of a bound session is like."""
-
-    async def shown(self, request: ModelRequestContext, binding: Mapping[str, Any]) -> ModelRequestContext: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +322,7 @@ class CallHook(RunTasks):
         return value
 
     async def _value(self, running: RunningCall, ended: "asyncio.Task[Any] | Future[Any]") -> Any:
-        await _closed(running, self.policy.grace)
+        await closed(running, self.policy.grace)
         if ended.cancelled():
             raise outcomes.internal_error(running.tool, asyncio.CancelledError(), running.secrets)
         value = await self.host.view(running, outcomes.plain_value(ended.result(), running.secrets))
@@ -383,17 +344,17 @@ class CallHook(RunTasks):
         running.stop()
         inner.cancel()
         threads = {asyncio.wrap_future(each) for each in running.busy_threads()}
-        await _bounded_wait({inner, *threads}, self.policy.grace)
+        await bounded_wait({inner, *threads}, self.policy.grace)
         if not inner.done() or running.busy_threads():
             self.records.of(running.call_id).move(CallState.UNCONFIRMED, Unconfirmed(running, inner))
             return
         ended = really(running, inner)
         if had_ended or not (ended.cancelled() or ended.exception()):
             # Noted as its end, or as its error; the run that would be told is over. What takes too long is cancelled.
-            await _within(self._result(running, ended, request), f"end {running.call_id}", self.policy.grace)
+            await within(self._result(running, ended, request), f"end {running.call_id}", self.policy.grace)
         else:
             self.records.of(running.call_id).move(CallState.CANCELED)
-            error = await _within(_close(running), f"close {running.call_id}", self.policy.grace)
+            error = await within(close(running), f"close {running.call_id}", self.policy.grace)
             if error is not None:
                 log.warning(
                     "what a cancelled call said last was not kept", call_id=running.call_id, error=last_line(error)
@@ -405,72 +366,6 @@ def _reason(asked: asyncio.Future[Any] | None, pressed: asyncio.Future[None] | N
     if asked is not None and asked.done():
         return "question"
     return "steering" if pressed is not None and pressed.done() else "budget"
-
-
-def really(call: RunningCall, inner: asyncio.Task[Any]) -> asyncio.Task[Any] | Future[Any]:
-    """Where the true end of a call is: a sync tool's thread ends as it ends, though its await was cancelled."""
-    thread = call.own_thread
-    return thread if inner.cancelled() and thread is not None and not thread.cancelled() else inner
-
-
-def start(running: RunningCall, handler: Callable[[Any], Any], args: Any) -> asyncio.Task[Any]:
-    """Run a tool so that its code finds the call it belongs to."""
-    token = current_call.set(running)
-    try:
-        run = trace.traced(running.tool, running.call_id, _contained(running, handler))
-        running.inner = asyncio.create_task(run(args), name=f"call {running.tool} {running.call_id}")
-    finally:
-        current_call.reset(token)
-    return running.inner
-
-
-def _contained(running: RunningCall, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Asks also before what the agent's capabilities do around its tools. Whatever it raises is this call's error."""
-
-    async def run(args: Any) -> Any:
-        with Contained():
-            await running.ask()
-            return await handler(args)
-
-    return run
-
-
-async def _close(running: RunningCall) -> None:
-    if isinstance(running.channel, CallChannel):
-        await running.channel.close()
-
-
-async def _closed(running: RunningCall, patience: timedelta) -> None:
-    """All that the call said is kept, also when this is cancelled meanwhile, if that does not take too long."""
-    if isinstance(running.channel, CallChannel) and running.channel.is_used:
-        closing = asyncio.create_task(_close(running), name=f"close {running.call_id}")
-        try:
-            await asyncio.shield(closing)
-        except asyncio.CancelledError:
-            await _bounded_wait({closing}, patience)
-            closing.cancel()
-            raise
-
-
-async def _within(work: Coroutine[Any, Any, object], name: str, patience: timedelta) -> BaseException | None:
-    """To its end, whoever cancels meanwhile, if that does not take too long. Gives what kept it from its end."""
-    task = asyncio.create_task(work, name=name)
-    await _bounded_wait({task}, patience)
-    task.cancel()
-    (came_to,) = await asyncio.gather(task, return_exceptions=True)
-    return came_to if isinstance(came_to, BaseException) else None
-
-
-async def _bounded_wait(waited: set[Any], limit: timedelta) -> None:
-    """Wait for all, at most this long, whoever cancels meanwhile."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + limit.total_seconds()
-    while loop.time() < end:
-        try:
-            await asyncio.wait(waited, timeout=end - loop.time())
-        except asyncio.CancelledError:
-            continue
-        return
 
 
 def content_of(value: Any) -> Any:

@@ -1,81 +1,34 @@
 """Calls that go on in this process after their turn let go of them: owned, watched, their real end recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Coroutine
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import structlog
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed, ToolFailedError, ToolRetryError
 
-from outlast.calls import opened, outcomes
-from outlast.calls.call import RunningCall
-from outlast.calls.gates.connection import connection_needed, wait_for
-from outlast.calls.hook import really
-from outlast.calls.questions import QuestionStopped
-from outlast.calls.shared_usage import take_used
-from outlast.calls.view import Viewed, Viewer
+from outlast.calls.view import Viewer
 from outlast.calls.within.channel import CallChannel
-from outlast.calls.within.files import has_files, separate
+from outlast.calls.within.code import really
 from outlast.clock import Clock
 from outlast.containment import Contained
 from outlast.errors import StoreUnavailable
 from outlast.events.signals import Signals, task_topic
 from outlast.ids import TaskId
+from outlast.runs.call_ends import CallEnds, is_stopped
+from outlast.runs.owned import Owned, SignalLatch
 from outlast.store.database import Database, retry_while_unavailable
-from outlast.store.group_commit import GroupCommit
-from outlast.store.repositories import outputs, spending, tasks
+from outlast.store.repositories import tasks
 from outlast.store.repositories.stored_task import Task
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
 from outlast.transitions import task_errors
-from outlast.transitions.tasks import many_tasks, operations, requests, task_moves
-from outlast.transitions.tasks.many_tasks import Ending
-from outlast.values import clean
-from outlast.values.redact import error_chain, last_line, redact
+from outlast.transitions.tasks import task_moves
+from outlast.values.redact import error_chain, last_line
 from outlast.wire.task_state import TaskState
 
 log = structlog.get_logger("outlast.tasks")
-
-
-@dataclass(slots=True, eq=False)
-class Owned:
-    """One call that goes on. `task_id` None: its turn is over or lost, and only the log hears of its end."""
-
-    call: RunningCall
-    inner: asyncio.Task[Any]
-    task_id: TaskId | None
-    attempt: int = 1
-    when_over: Callable[[], Awaitable[None]] | None = None
-    is_silent: bool = False
-    """Its end wakes nobody, so it may be recorded together with others."""
-    is_canceled: bool = False
-    is_left: bool = False
-    """Cancelled because this process is leaving or was taken for dead: another one tells what became of it."""
-    unwatch: Callable[[], None] | None = None
-    deadline: asyncio.TimerHandle | None = None
-    deadline_at: datetime | None = None
-    """As it was last seen: while a call waits for an answer its own stands still."""
-    timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
-
-
-class SignalLatch:
-    """Hears what is said of a task before there is a call that could heed it."""
-
-    def __init__(self, signals: Signals, task_id: TaskId) -> None:
-        self._times = 0
-        self.close = signals.watch(task_topic(task_id), self._hear)
-
-    @property
-    def has_heard(self) -> bool:
-        """More than that the task was claimed, which this process itself says, once."""
-        return self._times > 1
-
-    def _hear(self) -> None:
-        self._times += 1
 
 
 class ParkedCalls:
@@ -86,13 +39,12 @@ class ParkedCalls:
     ) -> None:
         self._database = database
         self._signals = signals
-        self._viewer = viewer
         self._clock = clock
         self._abandon_after = abandon_after.total_seconds()
         self._owned: set[Owned] = set()
         self._at_work: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ends: GroupCommit[Ending, Disposition] = GroupCommit(database, many_tasks.end, name="task.end")
+        self._ends = CallEnds(database, viewer)
 
     def latch(self, task_id: TaskId) -> SignalLatch:
         """Listens from before a task is claimed, so that nobody need ask what was said between that and `own`."""
@@ -137,12 +89,12 @@ class ParkedCalls:
         def refuse(unit: Unit) -> Disposition:
             return task_moves.end(unit, task_id, TaskState.FAILED, attempt=attempt, error=error)
 
-        await self._persist(lambda: self._database.transaction(refuse, name="task.end"))
+        await self._ends.persist(lambda: self._database.transaction(refuse, name="task.end"))
 
     async def give_back(self, claimed: Task) -> None:
         """A task that was claimed and is not begun, for this process is leaving."""
         give_back = partial(task_moves.give_back, claimed=claimed)
-        await self._persist(lambda: self._database.transaction(give_back, name="give_back"))
+        await self._ends.persist(lambda: self._database.transaction(give_back, name="give_back"))
 
     def lose(self) -> None:
         """Others took this process for dead and tell what becomes of its calls: stop them, and record no cancel."""
@@ -227,14 +179,14 @@ class ParkedCalls:
         owned.timers.append(timer)
 
     def _abandon(self, owned: Owned) -> None:
-        self._spawn(self._tell(owned, TaskState.FAILED, error=task_errors.ABANDONED))
+        self._spawn(self._ends.tell(owned, TaskState.FAILED, error=task_errors.ABANDONED))
 
     def _past(self, owned: Owned, error: dict[str, Any]) -> None:
         self._spawn(self._end_first(owned, error))
 
     async def _end_first(self, owned: Owned, error: dict[str, Any]) -> None:
         """A deadline: the first commit wins, and one that wins also stops the code."""
-        await self._tell(owned, TaskState.FAILED, error=error)
+        await self._ends.tell(owned, TaskState.FAILED, error=error)
         self._cancel(owned)
 
     def _watch_progress(self, owned: Owned, seconds: float, *, is_flagged: bool) -> None:
@@ -275,67 +227,14 @@ class ParkedCalls:
         try:
             if owned.call.is_waiting:
                 return
-            if not busy and not (owned.is_left and _is_stopped(really(owned.call, owned.inner))):
+            if not busy and not (owned.is_left and is_stopped(really(owned.call, owned.inner))):
                 with Contained():
-                    await self._record(owned)
+                    await self._ends.record(owned)
         except Exception as exc:
             log.error("the end of a call could not be kept as it was", call_id=owned.call.call_id, error=last_line(exc))
-            await self._tell(owned, TaskState.FAILED, error=task_errors.NOT_KEPT)
+            await self._ends.tell(owned, TaskState.FAILED, error=task_errors.NOT_KEPT)
         finally:
             await self._let_go(owned)
-
-    async def _record(self, owned: Owned) -> None:
-        channel = owned.call.channel
-        said: dict[str, Any] = {}
-        if isinstance(channel, CallChannel):
-            await channel.close()
-            said = _last_words(channel)
-        if await self._is_handed_out(owned) or await self._awaits_connection(owned):
-            return
-        state, value, error = _truth(owned)
-        viewed = await self._view(owned, value) if state is TaskState.SUCCEEDED else None
-        await self._tell(owned, state, viewed=viewed, error=error, said=said)
-
-    async def _awaits_connection(self, owned: Owned) -> bool:
-        """It lacks a connection, and its tool may be run again: its task waits for it, without a worker."""
-        ended, task_id = really(owned.call, owned.inner), owned.task_id
-        missing = None if ended.cancelled() else connection_needed(ended.exception())
-        wanted = None if missing is None else wait_for(missing)
-        if task_id is None or wanted is None:
-            return False
-
-        def wait(unit: Unit) -> bool:
-            task = task_moves.locked(unit, task_id)
-            if task is None or not task.may_run_again or task.cancel_requested_at is not None:
-                return False
-            left = task_moves.seconds_left(unit, task)
-            runs = None if left is None else timedelta(seconds=left)
-            asked = requests.request_of(unit, "connection", wanted.prompt, wanted.details, waits=None, runs=runs)
-            return requests.wait(unit, task_id, asked, attempt=owned.attempt)
-
-        try:
-            return await retry_while_unavailable(lambda: self._database.transaction(wait, name="wait"))
-        except StoreUnavailable:
-            return True  # closed: whoever opens it next finds a task whose worker is gone
-
-    async def _is_handed_out(self, owned: Owned) -> bool:
-        """Its code has left the work to something outside: its task goes on without a worker, and is completed."""
-        ended, task_id = really(owned.call, owned.inner), owned.task_id
-        if task_id is None or ended.cancelled() or not isinstance(ended.exception(), CallDeferred):
-            return False
-        hand_out = partial(operations.hand_out, task_id=task_id, attempt=owned.attempt)
-        await self._persist(lambda: self._database.transaction(hand_out, name="hand_out"))
-        return True
-
-    async def _view(self, owned: Owned, value: Any) -> Viewed:
-        plain, content = separate(value) if has_files(value) else (value, [])
-        secrets = owned.call.secrets
-        viewed = await self._viewer.view(owned.call, secrets.mask(plain))
-        viewed = replace(viewed, value=opened.with_operations(owned.call, viewed.value))
-        if not content:
-            return viewed
-        told = [secrets.mask(each) if isinstance(each, str) else each for each in content]
-        return replace(viewed, content=await self._viewer.keep(owned.call, told))
 
     async def _let_go(self, owned: Owned) -> None:
         self._forget(owned)
@@ -353,102 +252,3 @@ class ParkedCalls:
             owned.deadline.cancel()
         if owned.unwatch is not None:
             owned.unwatch()
-
-    async def _tell(
-        self,
-        owned: Owned,
-        state: TaskState,
-        *,
-        viewed: Viewed | None = None,
-        error: dict[str, Any] | None = None,
-        said: dict[str, Any] | None = None,
-    ) -> None:
-        """`said`: the last of what the call itself said of its task."""
-        task_id, call, used = owned.task_id, owned.call, take_used(owned.call)
-        if task_id is None:
-            log.info("a call that nobody waits for ended", tool=call.tool, call_id=call.call_id, state=state.value)
-            if used is not None:
-                count = partial(spending.add_spent, owner_id=call.owner_id, spent=used)
-                await self._persist(lambda: self._database.transaction(count, name="usage"))
-            return
-        result = None if viewed is None else viewed.value
-        content = () if viewed is None else viewed.content
-        if owned.is_silent and used is None and not said and (viewed is None or viewed.file is None):
-            ending = Ending(call.session_id, task_id, owned.attempt, state, result, error)
-            await self._persist(lambda: self._ends.ask(ending))
-            return
-
-        def end(unit: Unit) -> None:
-            is_there = unit.try_lock(call.session_id)
-            if used is not None:
-                task_moves.add_usage(unit, task_id, call.owner_id, used)
-            if not is_there:
-                return
-            if said and tasks.holds(unit, task_id, owned.attempt):
-                tasks.set_values(unit, task_id, **said)
-            if viewed is not None and viewed.file is not None and tasks.get(unit.connection, task_id) is not None:
-                outputs.keep_result(unit, call.session_id, call.call_id, file=viewed.file, characters=viewed.characters)
-            task_moves.end(
-                unit,
-                task_id,
-                state,
-                attempt=owned.attempt,
-                result=result,
-                error=error,
-                content=content,
-            )
-
-        await self._persist(lambda: self._database.transaction(end, name="task.end"))
-
-    async def _persist(self, record: Callable[[], Awaitable[object]]) -> None:
-        """To the end, however long the store is away; one that is closed leaves it to whoever opens it next."""
-        try:
-            await retry_while_unavailable(record)
-        except StoreUnavailable as exc:
-            log.warning("an end is left to the next start", error=str(exc))
-
-
-def _last_words(channel: CallChannel) -> dict[str, Any]:
-    said = {"artifacts": channel.artifacts or None, "progress": channel.last_progress}
-    return {name: tasks.encode(value) for name, value in said.items() if value is not None}
-
-
-def _truth(owned: Owned) -> tuple[TaskState, Any, dict[str, Any] | None]:
-    """What the call came to in the end. After a cancel, a sync tool's own thread is what counts."""
-    ended = really(owned.call, owned.inner)
-    if owned.is_canceled and _is_stopped(ended):
-        return TaskState.CANCELED, None, None
-    exc = asyncio.CancelledError() if ended.cancelled() else ended.exception()
-    state, value, error = _read(owned, exc, ended.result if exc is None else None)
-    left = opened.left_open(owned.call)
-    if error is not None and left is not None:
-        error = {**error, "message": f"{error['message']}\n{left}"}
-    return state, value, error
-
-
-def _is_stopped(ended: asyncio.Task[Any] | Future[Any]) -> bool:
-    """By its cancel, also where only a thread could hear of that."""
-    return ended.cancelled() or isinstance(ended.exception(), QuestionStopped)
-
-
-def _read(
-    owned: Owned, exc: BaseException | None, result: Callable[[], Any] | None
-) -> tuple[TaskState, Any, dict[str, Any] | None]:
-    secrets = owned.call.secrets
-    if exc is None and result is not None:
-        try:
-            return TaskState.SUCCEEDED, outcomes.plain_value(result(), secrets), None
-        except ToolFailed as failed:
-            return TaskState.FAILED, None, {"kind": "internal_error", "message": str(failed)}
-    if isinstance(exc, ToolFailedError | ToolRetryError | ToolFailed):
-        return (
-            TaskState.FAILED,
-            None,
-            {"kind": "tool_error", "message": secrets.mask(redact(clean.words_of(exc, most=None), cut=4_096))},
-        )
-    assert exc is not None
-    if isinstance(exc, ApprovalRequired | CallDeferred):
-        words = outcomes.NEEDS_APPROVAL if isinstance(exc, ApprovalRequired) else outcomes.HANDED_OUT
-        return TaskState.FAILED, None, {"kind": "deferred_call", "message": words}
-    failed = outcomes.internal_error(owned.call.tool, exc, secrets)
-    return TaskState.FAILED, None, {"kind": "internal_error", "message": str(failed)}

@@ -10,7 +10,7 @@ from outlast.calls import outcomes
 from outlast.errors import OutlastError, StoreUnavailable
 from outlast.ids import TaskId, WorkerId
 from outlast.runs.kinds.registry import STARTS
-from outlast.runs.parked import SignalLatch
+from outlast.runs.owned import SignalLatch
 from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.group_commit import GroupCommit, LeftOut

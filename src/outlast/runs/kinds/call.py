@@ -25,14 +25,14 @@ from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.offer import constrained_args
 from outlast.calls.gates.standing import GateContext, gates_for
-from outlast.calls.hook import start as begin
 from outlast.calls.running.run_tasks import RunTasks
 from outlast.calls.shared_usage import SharedUsage
 from outlast.calls.within.channel import CallChannel
+from outlast.calls.within.code import start as begin
 from outlast.containment import Contained
 from outlast.errors import AttemptLost
 from outlast.runs.call_parts import CallParts, bind_channel
-from outlast.runs.parked import Owned, SignalLatch
+from outlast.runs.owned import Owned, SignalLatch
 from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import outputs, tasks

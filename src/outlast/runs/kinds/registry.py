@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from outlast.runs.kinds import call
-from outlast.runs.parked import SignalLatch
+from outlast.runs.owned import SignalLatch
 from outlast.runs.worker_parts import WorkerParts
 from outlast.transitions.tasks.many_tasks import Claimed
 

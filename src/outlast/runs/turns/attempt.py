@@ -23,7 +23,7 @@ from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.signals import turn_topic
 from outlast.ids import TaskId
 from outlast.runs.call_parts import bind_channel
-from outlast.runs.parked import Owned
+from outlast.runs.owned import Owned
 from outlast.runs.turns.boundary import HandOver, Step, StopAsked
 from outlast.runs.turns.load import load
 from outlast.runs.turns.loop import TurnRun

@@ -23,7 +23,7 @@ from outlast.clock import monotonic
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TaskId
 from outlast.runs.call_parts import CallParts, bind_channel
-from outlast.runs.parked import Owned
+from outlast.runs.owned import Owned
 from outlast.runs.turns.turn_log import TurnLog
 from outlast.store.repositories import outputs, tasks, turns
 from outlast.store.repositories.spending import Spent

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
 
-from outlast.agents.elicitation import Elicitations
+from outlast.agents.mcp.elicitation import Elicitations
 from outlast.calls.call import RunningCall, current_call
 
 
