@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 
+from outlast.backoff import growing
 from outlast.client import Client
 from outlast.client.session import Session
 from outlast.errors import Forbidden, OutlastError
@@ -60,13 +61,11 @@ class Waiting:
         self.reason = found
 
     async def watch(self) -> None:
-        pause = _FIRST_SECONDS
         # Whoever follows the session meets the same trouble, and tells of it.
         with suppress(OutlastError):
-            while True:
+            for pause in growing(_FIRST_SECONDS, _LONGEST_SECONDS):
                 await asyncio.sleep(pause)
                 await self.look()
-                pause = min(pause * 2, _LONGEST_SECONDS)
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[None]:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import sqlalchemy as sa
 import structlog
 
+from outlast.backoff import growing
 from outlast.clock import monotonic
 from outlast.errors import StoreUnavailable
 from outlast.limits import Limits
@@ -118,8 +119,7 @@ async def retry_while_unavailable(operation: Callable[[], Awaitable[T]]) -> T:
 
     A store that this process has closed will not come back, so that is raised.
     """
-    wait = _FIRST_WAIT
-    while True:
+    for wait in growing(_FIRST_WAIT, _LONGEST_WAIT):
         try:
             return await operation()
         except StoreUnavailable as exc:
@@ -127,7 +127,7 @@ async def retry_while_unavailable(operation: Callable[[], Awaitable[T]]) -> T:
                 raise
             log.warning("the store is unavailable: waiting for it", error=str(exc), cause=repr(exc.__cause__))
         await asyncio.sleep(wait)
-        wait = min(wait * 2, _LONGEST_WAIT)
+    raise AssertionError("unreachable: the waits have no end")
 
 
 def hand_on(outbox: Outbox, committed: Committed) -> None:

@@ -10,6 +10,7 @@ from typing import Self
 
 import structlog
 
+from outlast.backoff import growing
 from outlast.variables import PREFIX
 
 log = structlog.get_logger("outlast.supervisor")
@@ -64,7 +65,7 @@ class Supervisor:
                 each.kill()
 
     async def _keep_one(self) -> None:
-        wait = _FIRST_WAIT
+        waits = growing(_FIRST_WAIT, _LONGEST_WAIT)
         while not self._shutting_down.is_set():
             began = time.monotonic()
             try:
@@ -74,7 +75,9 @@ class Supervisor:
                 code = None
             if self._shutting_down.is_set():
                 return
-            wait = _FIRST_WAIT if time.monotonic() - began > _STABLE_SECONDS else min(wait * 2, _LONGEST_WAIT)
+            if time.monotonic() - began > _STABLE_SECONDS:
+                waits = growing(_FIRST_WAIT, _LONGEST_WAIT)
+            wait = next(waits)
             log.warning("a worker ended; another one is started", exit_code=code, wait_seconds=wait)
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):

@@ -15,6 +15,7 @@ from sqlalchemy import exc as exc_types
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import await_only, greenlet_spawn
 
+from outlast.backoff import growing
 from outlast.clock import monotonic
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.limits import Limits
@@ -63,6 +64,9 @@ _FULL_SECONDS = 5
 """When to try again on a full disk: a person must make room first."""
 
 
+_FIRST_WAIT = 0.01
+
+
 @dataclass(slots=True)
 class _Attempts:
     """Each connection may have a stale plan of its own: those do not count, one for each connection of the pool.
@@ -73,6 +77,8 @@ class _Attempts:
     stale: int
     stalls: int = _STALLS
     counted: int = 0
+    wait: float = _FIRST_WAIT
+    _waits: Iterator[float] = field(default_factory=lambda: growing(_FIRST_WAIT * 2))
     _began: float = field(default_factory=monotonic)
 
     def is_last(self, exc: Exception) -> bool:
@@ -83,6 +89,7 @@ class _Attempts:
             self.stalls -= 1
         else:
             self.counted += 1
+            self.wait = next(self._waits)
         return self.counted == _RETRIES
 
 
@@ -191,7 +198,7 @@ class PostgresDatabase:
                 result, unit = await self._run(fn, name)
             except FOREIGN as exc:
                 if not attempt.is_last(exc) and _may_repeat(exc):
-                    await asyncio.sleep(0.01 * 2**attempt.counted)
+                    await asyncio.sleep(attempt.wait)
                     continue
                 raise self._shutdown_deadline.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
             hand_on(self._outbox, unit.committed)

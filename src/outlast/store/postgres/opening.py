@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from outlast.backoff import growing
 from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.store import schema
 from outlast.store.postgres import jobs
@@ -57,6 +58,7 @@ async def open_postgres(
 
 async def _migrated(engine: AsyncEngine) -> bool:
     """True: the tables of jobs are of an older release. Tried again if it gave way to those who work meanwhile."""
+    waits = growing(0.1)
     for attempt in range(_TRIES):
         try:
             async with engine.begin() as connection:
@@ -66,7 +68,7 @@ async def _migrated(engine: AsyncEngine) -> bool:
         except DBAPIError as exc:
             if attempt + 1 == _TRIES or sqlstate(exc) != _DEADLOCK:
                 raise
-            await asyncio.sleep(0.1 * 2**attempt)
+            await asyncio.sleep(next(waits))
     raise AssertionError("unreachable: the last try returns or raises")
 
 
