@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from outlast import paging
+from outlast.calls.narration import Narration
 from outlast.clock import Clock
 from outlast.errors import InvalidInput, NotFound
 from outlast.handles import reading
@@ -89,15 +90,16 @@ async def _what(services: Services, agent: str, what: What) -> tuple[ScheduleKin
         return ScheduleKind.MESSAGE, {}
     definition = await tool_of(services, agent, what.tool)
     said = hints_of(definition.metadata)
+    args = checked_args(services, definition, what.args or {})
     spec: dict[str, Any] = {
-        "args": checked_args(services, definition, what.args or {}),
+        "args": args,
         "wake": policy_of(what.wake, said).value,
         "group": services.shown.value(what.group) or said.group,
         "may_run_again": said.may_run_again,
         "deadline_seconds": None if said.deadline is None else said.deadline.total_seconds(),
         "progress_seconds": None if said.progress_deadline is None else said.progress_deadline.total_seconds(),
         "max_attempts": said.max_attempts,
-        "narration": dict(said.narration),
+        "narration": dict(Narration(what.tool, said, args, services.shown.value).phases),
     }
     if what.condition is None:
         return ScheduleKind.TOOL, spec
