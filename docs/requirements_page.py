@@ -113,8 +113,6 @@ MISSING: Mapping[str, str] = {
     "A14": "Only the shell command.",
     "B3": "All but `schedule`.",
     "D12": "Files on messages are stored and given to the model; uploads and downloads are not there yet.",
-    "D14": "Long results are cut; summaries are not there yet.",
-    "D16": "Not there yet.",
     "H2": "The daily limit is there; weekly limits and tiers are not.",
     "I1": "Not there yet.",
     "I4": "Not there yet.",

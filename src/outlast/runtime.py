@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Generic, Self
 
 from pydantic_ai import Agent, ToolDefinition
+from pydantic_ai.models import Model
 from typing_extensions import TypeVar
 
 from outlast.agents import stored_tool
@@ -79,6 +80,8 @@ class Outlast(Generic[DepsT, OutputT]):
     may ask for by name. Both are for all agents, or are mappings by agent. `instructions` tell the model about
     background work; give your own or None. `resources` are functions by the kind of what sessions are bound to: each is
     called for every turn of such a session, and gives a text of what the resource is like, which its model sees.
+    `summary_model` shortens the oldest turns of long sessions; without one the model of the turn does. `title_model` makes
+    titles; without one they are the first words of the first message.
     """
 
     def __init__(
@@ -91,6 +94,8 @@ class Outlast(Generic[DepsT, OutputT]):
         models: Models | Mapping[str, Models] | None = None,
         instructions: str | None = INSTRUCTIONS,
         resources: Mapping[str, LoadResource] | None = None,
+        summary_model: Model | str | None = None,
+        title_model: Model | str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -98,6 +103,7 @@ class Outlast(Generic[DepsT, OutputT]):
         self._agents = declare(agent, name=name, models=models, deps=deps)
         self._instructions = instructions
         self._resources = dict(resources or {})
+        self._summary_model, self._title_model = summary_model, title_model
         self._clock = clock or SystemClock()
         self._place = Place(database, self.settings, self._clock)
         self._stack: AsyncExitStack | None = None
@@ -349,6 +355,8 @@ class Outlast(Generic[DepsT, OutputT]):
             instructions=self._instructions,
             public_url=lambda: self.public_url,
             resources=self._resources,
+            summary_model=self._summary_model,
+            title_model=self._title_model,
         )
         deletions = Deletions(database, files)
         webhooks = WebhookSender(database, OutgoingClient(allowed=self._allowed), self._sealing)

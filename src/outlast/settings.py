@@ -151,6 +151,29 @@ class Settings(BaseSettings):
         le=1,
         description="Share of the window above which history is shortened for the model.",
     )
+    history_window: int | None = Field(
+        default=400,
+        ge=4,
+        description="Messages of a session that its model is sent at most; a summary stands for what is before them. "
+        "None: all of them.",
+    )
+    summary_model: str | None = Field(
+        default=None,
+        description="The model that makes summaries, such as openai:gpt-5-mini. Default: that of the turn.",
+    )
+    title_model: str | None = Field(
+        default=None,
+        description="The model that makes titles of sessions. Default: the first words of the first message.",
+    )
+    turn_deadline: Duration = Field(
+        default=timedelta(hours=6), gt=timedelta(0), description="How long a turn may go on asking its model."
+    )
+    turn_cost_limit: int | None = Field(
+        default=None,
+        ge=0,
+        description="Microdollars that one turn may cost, checked before each model request. Unknown costs do not "
+        "count.",
+    )
     max_reader_lag: int = Field(
         default=10_000, ge=1, description="Events a following reader may be behind before it is told so."
     )

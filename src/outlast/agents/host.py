@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 from pydantic_ai import Agent, RunContext, RunUsage, Tool, ToolDefinition
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset
 
@@ -18,7 +18,7 @@ from outlast.agents.direct import DirectTools
 from outlast.agents.lease import DepsLease
 from outlast.agents.mcp.mcp_calls import connect
 from outlast.agents.output import OutputTypes
-from outlast.agents.size import warn_if_large
+from outlast.agents.size import schema_size, warn_if_large
 from outlast.containment import Contained, as_error
 from outlast.ids import SessionId, TurnId
 from outlast.values.redact import last_line
@@ -55,6 +55,8 @@ class AgentHost:
         self.agent = agent
         self._longest_call = longest_call
         self.is_measured = False
+        self.overhead = 0
+        """About how many characters instructions and tools took in the last request."""
         self.is_one_of_several = is_one_of_several
         """Histories that it goes on with may begin with another agent's system prompt."""
         self.models = models
@@ -86,6 +88,14 @@ class AgentHost:
             self.is_measured = True
             warn_if_large(tools)
             self._tell_listed(tools)
+
+    def overhead_of(self, parameters: ModelRequestParameters) -> int:
+        """About how many characters instructions and tools take in each request; counted in the first."""
+        if self.overhead == 0:
+            tools = [*parameters.function_tools, *parameters.output_tools]
+            said = sum(len(each.content) for each in parameters.instruction_parts or ())
+            self.overhead = max(1, said + sum(map(schema_size, tools)))
+        return self.overhead
 
     def function_tools(self) -> Sequence[ToolDefinition]:
         """What it declares in its own code: known without a connection to anybody."""

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, ReinjectSystemPrompt
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters
 
 from outlast.agents import compact
 from outlast.agents.messages import history
@@ -27,6 +27,8 @@ class ModelHook(AbstractCapability[Any]):
     is_forced: bool = False
     cut: frozenset[str] = field(default_factory=frozenset[str])
     measure_tools: Callable[[Sequence[ToolDefinition]], None] | None = None
+    overhead_of: Callable[[ModelRequestParameters], int] | None = None
+    """How many characters of a request are no messages."""
 
     def is_needed(self, model: object) -> bool:
         """Whether it may have something to do; of a model that is only named, the window is not known yet."""
@@ -53,6 +55,8 @@ class ModelHook(AbstractCapability[Any]):
         messages = request_context.messages
         total = compact.size(compact.apply(messages, self.cut)) if self.cut else compact.size(messages)
         most = int((window or 0) * self.compact_above * compact.CHARACTERS_PER_TOKEN)
+        if self.overhead_of is not None and window is not None:
+            most = max(most - self.overhead_of(request_context.model_request_parameters), most // 4)
         if self.is_forced:
             most = min(most or total, total) // 2
         if total > most:

@@ -18,6 +18,9 @@ def loop_policy(settings: Settings) -> LoopPolicy:
         steer_parks_after=settings.steer_parks_after,
         context_window=settings.context_window,
         compact_above=settings.compact_above,
+        history_window=settings.history_window,
+        longest=settings.turn_deadline,
+        most_cost=settings.turn_cost_limit,
     )
 
 

@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pydantic_ai.models import Model
+
 from outlast import ids
 from outlast.agents.declared import DeclaredAgent
 from outlast.agents.host import AgentHost
@@ -70,6 +72,8 @@ def worker_parts(
     instructions: str | None,
     public_url: Callable[[], str | None],
     resources: Mapping[str, LoadResource],
+    summary_model: Model | str | None,
+    title_model: Model | str | None,
 ) -> WorkerParts:
     """What is opened here, and the `hosts`, `stack` closes.
 
@@ -107,6 +111,8 @@ def worker_parts(
         worker_id=worker_id,
         resources=resources,
         context=surrounding_context(),
+        summary_model=summary_model or settings.summary_model,
+        title_model=title_model or settings.title_model,
     )
 
 

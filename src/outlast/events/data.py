@@ -216,11 +216,15 @@ class CallSettled(TypedDict):
 
 
 class HistoryCompacted(TypedDict):
+    """What the model is sent of the history was shortened; what is stored is not."""
+
     messages: int
     results_cut: int
     characters_before: int
     characters_after: int
-    reason: str
+    reason: Annotated[str, Field(description="window, refused_as_too_long, summarised")]
+    summary: NotRequired[Annotated[str, Field(description="what the model is sent in place of the oldest messages")]]
+    up_to: NotRequired[Annotated[int, Field(description="the position of the last of them in history")]]
 
 
 class TaskSnapshot(TypedDict):

@@ -1,6 +1,8 @@
 """Forking: another session that begins with what was said in this one. Its tasks and its inbox stay where they are."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -9,8 +11,10 @@ from outlast.errors import InvalidInput
 from outlast.handles.services.services import Services
 from outlast.handles.session import Session
 from outlast.ids import SessionId
-from outlast.store.repositories import outputs
+from outlast.store.files.spill import is_packed
+from outlast.store.repositories import outputs, summaries
 from outlast.store.repositories.outputs import KeptResult
+from outlast.store.repositories.summaries import Summary
 
 STILL_RUNNING = (
     "This call was still running in the conversation from which this one was forked. Its result is not known here."
@@ -30,10 +34,25 @@ async def copied_results(
     ]
 
 
-async def messages_up_to(services: Services, source: Session, at: int | None) -> list[ModelMessage]:
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The messages of a fork, and the summaries that stand for the oldest of them there."""
+
+    messages: list[ModelMessage]
+    summaries: list[Summary]
+
+
+async def copied(services: Services, source: Session, at: int | None) -> Copied:
     """What the model sees up to a position, without open calls: what runs in the source does not run in the fork."""
     if at is not None and at < 0:
         raise InvalidInput(f"There is no position {at} in a history: the first is 1.")
     entries = await history.load(services.database, services.files, source.id)
-    kept = [each.message for each in entries if at is None or each.position <= at]
-    return history.closed(kept, STILL_RUNNING)
+    kept = [each for each in entries if at is None or each.position <= at]
+    said = [each.message for each in kept]
+    look = partial(summaries.of_session, session_id=source.id, up_to=kept[-1].position if kept else 0)
+    found: list[Summary] = []
+    for each in await services.database.read(look):
+        before = [entry.message for entry in kept if entry.position <= each.up_to]
+        if not is_packed(each.body):
+            found.append(replace(each, up_to=len(history.closed(before, STILL_RUNNING))))
+    return Copied(history.closed(said, STILL_RUNNING), found)

@@ -14,7 +14,7 @@ from outlast.agents.messages.history import closed, encode, masked
 from outlast.calls.outcomes import MAY_HAVE_RUN
 from outlast.errors import InvalidInput
 from outlast.handles import reading
-from outlast.handles.fork import copied_results, messages_up_to
+from outlast.handles.fork import copied, copied_results
 from outlast.handles.one_session import export
 from outlast.handles.one_session.constrained import constrained
 from outlast.handles.one_session.constrained import of_row as constraints_of
@@ -25,8 +25,9 @@ from outlast.handles.session import Session
 from outlast.handles.turn import Sent
 from outlast.ids import OwnerId, SessionId
 from outlast.paging import Page
-from outlast.store.repositories import outputs, sessions
+from outlast.store.repositories import outputs, sessions, summaries
 from outlast.store.repositories.sessions import SessionRow, Wanted
+from outlast.store.repositories.summaries import Summary
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
 from outlast.transitions import deletion
@@ -187,7 +188,8 @@ class Sessions:
         row = await self._row(session_id)
         source = Session(self._services, row)
         key = creation.key_of(idempotency_key, "fork", source.id, at, title)
-        said = await messages_up_to(self._services, source, at)
+        kept = await copied(self._services, source, at)
+        said = kept.messages
         origin = {"forked_from": source.id}
         new = NewSession(
             source.agent,
@@ -199,7 +201,7 @@ class Sessions:
             preview=source.preview if said else None,
             constraints=constraints_of(row),
         )
-        return await self._make(new, said, key, source=source.id)
+        return await self._make(new, said, key, source=source.id, shortened=kept.summaries)
 
     async def import_(self, document: Mapping[str, Any], *, idempotency_key: str | None = None) -> Session:
         """A new session of this owner from the messages of an exported one. Its turns and tasks are not made again.
@@ -226,7 +228,13 @@ class Sessions:
         return await self._make(new, closed(given.messages, MAY_HAVE_RUN), key)
 
     async def _make(
-        self, new: NewSession, said: Sequence[ModelMessage], key: Key | None, *, source: SessionId | None = None
+        self,
+        new: NewSession,
+        said: Sequence[ModelMessage],
+        key: Key | None,
+        *,
+        source: SessionId | None = None,
+        shortened: Sequence[Summary] = (),
     ) -> Session:
         session_id = ids.session_id()
         try:
@@ -243,6 +251,8 @@ class Sessions:
                 made = creation.make(unit, session_id, new, bodies, owner_id=self._owner_id, key=key)
                 for each in results if made == session_id else ():
                     outputs.keep_result(unit, made, each.call_id, file=each.file, characters=each.characters)
+                for each in shortened if made == session_id else ():
+                    summaries.add(unit, made, each)
                 return made
 
             made = await self._services.database.transaction(make, name="create")

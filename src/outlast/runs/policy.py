@@ -8,7 +8,10 @@ from outlast.calls.hook import CallPolicy
 
 @dataclass(frozen=True, slots=True)
 class LoopPolicy:
-    """`steer_parks_after`: how long running calls may keep a person's message waiting before they are parked."""
+    """`longest`: how long a turn may run. `most_cost`: what it may cost, in microdollars.
+
+    `steer_parks_after`: how long running calls may keep a person's message waiting before they are parked.
+    """
 
     coalesce: timedelta
     idle_timeout: timedelta
@@ -19,3 +22,6 @@ class LoopPolicy:
     steer_parks_after: timedelta
     context_window: int | None
     compact_above: float
+    history_window: int | None
+    longest: timedelta
+    most_cost: int | None

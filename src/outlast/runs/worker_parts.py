@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from contextvars import Context
 from dataclasses import dataclass, field
 
+from pydantic_ai.models import Model
+
 from outlast.agents.host import AgentHost
 from outlast.agents.resource import LoadResource
 from outlast.calls.call import CallThreads
@@ -34,5 +36,8 @@ class WorkerParts:
     worker_id: WorkerId
     resources: Mapping[str, LoadResource] = field(default_factory=dict[str, LoadResource])
     """By kind of what sessions are bound to: how it is loaded for a turn."""
+    summary_model: Model | str | None = None
+    """Makes summaries; None: the model of the turn."""
+    title_model: Model | str | None = None
     context: Context = field(default_factory=Context)
     """The context variables that attempts begin with, such as what `Agent.override` has set."""

@@ -229,6 +229,22 @@ tasks = sa.Table(
     ),
 )
 
+summaries = sa.Table(
+    "summaries",
+    metadata,
+    _session_id(),
+    # The position of the last message that it stands for.
+    sa.Column("up_to", sa.Integer, nullable=False),
+    # The request that the model is sent in place of them, as JSON.
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=True),
+    sa.Column("usage", sa.Text, nullable=True),
+    sa.Column("turn_id", sa.Text, nullable=True),
+    _instant("created_at"),
+    sa.PrimaryKeyConstraint("session_id", "up_to"),
+    sqlite_with_rowid=False,
+)
+
 outputs = sa.Table(
     "outputs",
     metadata,

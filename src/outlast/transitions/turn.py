@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from outlast.clock import to_microseconds
 from outlast.errors import Conflict
 from outlast.events.event import Draft
 from outlast.events.signals import SCHEDULES, end_topic, input_topic, turn_topic
@@ -123,7 +124,7 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
         {
             "attempt": attempt,
             "worker_id": worker_id,
-            "started_at": unit.now_us,
+            "started_at": to_microseconds(row.started_at or unit.now),
             "model": model,
             "is_waiting": False,
         },
@@ -133,7 +134,8 @@ def claim(unit: Unit, turn_id: TurnId, worker_id: WorkerId) -> Claim | None:
     )
     if moved is not Disposition.MOVED:
         return None
-    row = replace(row, state=TurnState.RUNNING, attempt=attempt, worker_id=worker_id, model=model)
+    begun = {"state": TurnState.RUNNING, "attempt": attempt, "started_at": row.started_at or unit.now}
+    row = replace(row, **begun, worker_id=worker_id, model=model)
     return turn_start.claimed(unit, session, row, waiting)
 
 

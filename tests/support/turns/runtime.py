@@ -54,6 +54,8 @@ class Runtime:
         models: Any = None,
         clock: Clock | None = None,
         resources: Mapping[str, LoadResource] | None = None,
+        summary_model: Any = None,
+        title_model: Any = None,
         **settings: Any,
     ) -> Outlast[Any, Any]:
         if agent is None:
@@ -66,6 +68,8 @@ class Runtime:
             models=models,
             clock=clock,
             resources=resources,
+            summary_model=summary_model,
+            title_model=title_model,
             settings=Settings(**{**self._settings, **settings}),
         )
 

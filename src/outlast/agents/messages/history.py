@@ -25,7 +25,7 @@ from outlast.calls.outcomes import interrupted
 from outlast.ids import SessionId, TurnId
 from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore
-from outlast.store.files.spill import Room, pack, unpack, unpack_within
+from outlast.store.files.spill import Room, is_packed, pack, unpack, unpack_within
 from outlast.store.repositories import messages
 from outlast.values import clean, foreign, row_json
 from outlast.values.redact import last_line
@@ -168,22 +168,40 @@ def decode_part(data: dict[str, Any]) -> ToolReturnPart:
     return _part_type().validate_python(data)
 
 
-async def load(database: Database, files: FileStore, session_id: SessionId) -> list[Entry]:
-    """The whole stored history as the model sees it, read in pages. What cannot be read says so in its place."""
+async def load(database: Database, files: FileStore, session_id: SessionId, *, after: int = 0) -> list[Entry]:
+    """The stored history after a position as the model sees it, read in pages. What cannot be read says so there.
+
+    Messages are decoded where they are read, and not on the event loop: others do not wait for it.
+    """
     entries: list[Entry] = []
     while True:
-        after = entries[-1].position if entries else 0
+        begin = entries[-1].position if entries else after
 
-        def page(connection: sa.Connection, after: int = after) -> list[messages.MessageRow]:
-            return messages.page(connection, session_id, after=after, limit=_PAGE, seen_only=True)
+        def page(
+            connection: sa.Connection, begin: int = begin
+        ) -> list[tuple[messages.MessageRow, ModelMessage | None]]:
+            rows = messages.page(connection, session_id, after=begin, limit=_PAGE, seen_only=True)
+            return [(row, _decoded(row.body)) for row in rows]
 
         rows = await database.read(page, is_single=True)
-        entries += [Entry(await _read(files, row), row.position, row.turn_id, row.event) for row in rows]
+        for row, message in rows:
+            entries.append(Entry(message or await read_row(files, row), row.position, row.turn_id, row.event))
         if len(rows) < _PAGE:
             return _joined(entries) if any(unreadable.is_stand_in(each.message) for each in entries) else entries
 
 
-async def _read(files: FileStore, row: messages.MessageRow) -> ModelMessage:
+def _decoded(body: str) -> ModelMessage | None:
+    """None for one that has parts elsewhere, or that cannot be read."""
+    if is_packed(body):
+        return None
+    try:
+        return message_type().validate_json(body)
+    except ValueError:
+        return None
+
+
+async def read_row(files: FileStore, row: messages.MessageRow) -> ModelMessage:
+    """In place of one that cannot be read, one that says so."""
     try:
         return await decode(files, row.body)
     except (ValueError, KeyError, TypeError, AttributeError) as exc:

@@ -12,21 +12,35 @@ from outlast.store.repositories import tasks
 
 
 class EarlierCalls:
-    """From the messages of the session, which `messages` gives, and from its tasks."""
+    """From the messages of the session, which `messages` gives, and from its tasks.
+
+    `older`: messages before those, which the model is no longer sent; they are read only if nothing else tells.
+    """
 
     def __init__(
-        self, database: Database, session_id: SessionId, messages: Callable[[], Awaitable[Sequence[ModelMessage]]]
+        self,
+        database: Database,
+        session_id: SessionId,
+        messages: Callable[[], Awaitable[Sequence[ModelMessage]]],
+        older: Callable[[], Awaitable[Sequence[ModelMessage]]] | None = None,
     ) -> None:
         self._database = database
         self._session_id = session_id
         self._messages = messages
+        self._older = older
 
     async def has(self, tool: str) -> bool:
         """Whether a call of the tool has succeeded, at once or in the background."""
-        if any(_succeeded(part, tool) for message in await self._messages() for part in _parts(message)):
+        if _has_succeeded(await self._messages(), tool):
             return True
         look = partial(tasks.has_succeeded, session_id=self._session_id, tool=tool)
-        return await retry_while_unavailable(lambda: self._database.glance(look))
+        if await retry_while_unavailable(lambda: self._database.glance(look)):
+            return True
+        return self._older is not None and _has_succeeded(await self._older(), tool)
+
+
+def _has_succeeded(messages: Sequence[ModelMessage], tool: str) -> bool:
+    return any(_succeeded(part, tool) for message in messages for part in _parts(message))
 
 
 def _parts(message: ModelMessage) -> Sequence[Any]:

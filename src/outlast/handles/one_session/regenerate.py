@@ -14,7 +14,7 @@ from outlast.agents.messages.history import Entry
 from outlast.errors import Conflict, SessionBusy
 from outlast.handles.services.services import Services
 from outlast.ids import SessionId, TurnId
-from outlast.store.repositories import inputs, messages, turns
+from outlast.store.repositories import inputs, messages, summaries, turns
 from outlast.store.repositories.turns import Origin
 from outlast.store.unit import Unit
 from outlast.transitions.turns import turn_start
@@ -57,6 +57,7 @@ def _restart(
     chosen = model or (session.model if last is None or last.agent != session.agent else last.model)
     turn_id = turn_start.start(unit, session, Origin.REGENERATE, told=told, model=chosen)
     messages.supersede(unit, session_id, after=keep, by=turn_id)
+    summaries.drop_after(unit, session_id, keep)
     return turn_id
 
 

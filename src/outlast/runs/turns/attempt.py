@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 import structlog
@@ -13,6 +13,7 @@ from structlog.contextvars import bound_contextvars
 
 from outlast import trace
 from outlast.agents import failure
+from outlast.agents.compact import CHARACTERS_PER_TOKEN
 from outlast.agents.host import AgentHost, TurnContext
 from outlast.agents.messages import history
 from outlast.calls.record import Unconfirmed
@@ -25,6 +26,7 @@ from outlast.ids import TaskId
 from outlast.runs.call_parts import bind_channel
 from outlast.runs.owned import Owned
 from outlast.runs.turns.boundary import HandOver, Step, StopAsked
+from outlast.runs.turns.fitting import Bounds, fit
 from outlast.runs.turns.load import load
 from outlast.runs.turns.loop import TurnRun
 from outlast.runs.turns.open_calls import answer_open_calls, carry_over, keep_partial, log_known_ends
@@ -48,6 +50,8 @@ log = structlog.get_logger("outlast.turns")
 
 
 _WORTH_FOLDING = 8
+_MOST_SHORTENED = 2
+"""Times that a turn shortens what a provider refused as too long: results first, then by a summary."""
 
 
 class Cause(StrEnum):
@@ -178,6 +182,7 @@ class Attempt:
         retries = 0
         while True:
             answered = run.usage.requests
+            await self._fit(run, host)
             try:
                 step = await run.run(host, deps, self._model(host), waiting)
             except Exception as exc:
@@ -205,12 +210,24 @@ class Attempt:
 
     def _retry_in(self, run: TurnRun, exc: Exception, retries: int) -> float | None:
         policy = self._parts.policy
-        if failure.is_too_long(exc) and not run.was_shortened:
-            run.is_too_long = run.was_shortened = True
+        if failure.is_too_long(exc) and run.shortened < (_MOST_SHORTENED if run.has_earlier_turns else 1):
+            run.is_too_long = True
+            run.shortened += 1
             return 0.0
         if not failure.is_transient(exc) or retries >= policy.model_retries:
             return None
         return policy.model_backoff.total_seconds() * 2**retries
+
+    async def _fit(self, run: TurnRun, host: AgentHost) -> None:
+        """History that does not fit is shortened; what the provider refused as too long, once more by a summary."""
+        policy, model = self._parts.policy, cast(Any, host.model_for(self._model(host)))
+        window = policy.context_window or (model.context_window if isinstance(model, Model) else None)
+        characters = None if window is None else int(window * policy.compact_above * CHARACTERS_PER_TOKEN)
+        room = None if characters is None else max(characters - host.overhead, characters // 4)
+        is_forced = run.is_too_long and run.shortened > 1
+        bounds = Bounds(policy.history_window, room)
+        chosen: Any = self._parts.summary_model or model
+        await fit(run, chosen, bounds=bounds, is_forced=is_forced)
 
     def _model(self, host: AgentHost) -> Model | str | None:
         """The model recorded for the turn, else the agent's own."""

@@ -12,6 +12,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from outlast.agents.lease import DepsLease
 from outlast.agents.messages import history
+from outlast.agents.messages.window import Window
+from outlast.agents.messages.window import load as load_window
 from outlast.agents.resource import LiveResource
 from outlast.agents.usage import usage_of
 from outlast.events.event import Event
@@ -37,17 +39,26 @@ async def load(
 ) -> TurnRun:
     """A run that goes on where the committed history ends; what every open call came to stands in its book."""
     fence = claim.fence
-    entries: list[history.Entry] = []
+    window = Window()
     if has_history:
-        entries = await retry_while_unavailable(lambda: history.load(parts.database, parts.files, fence.session_id))
-    own_from = next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
-    messages = [each.message for each in entries]
+        window = await retry_while_unavailable(
+            lambda: load_window(
+                parts.database,
+                parts.files,
+                fence.session_id,
+                turn_id=fence.turn_id,
+                most=parts.policy.history_window,
+            )
+        )
+    entries, messages = window.entries, window.messages
+    before = len(messages) - len(entries)
+    own_from = before + next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
     book = OpenCallBook()
     if history.open_calls(messages):
-        book = await _book(parts, fence, messages, entries)
+        book = await _book(parts, fence, messages[before:], entries)
     used = _usage(messages[own_from:])
     of_calls = 0
-    for usage in await _used_by_calls(parts, claim) if own_from < len(entries) else ():
+    for usage in await _used_by_calls(parts, claim) if own_from < len(messages) else ():
         used.add(usage)
         of_calls += usage["requests"]
     calls = TurnCalls(parts.calls, log, claim.agent, claim.owner_id, lease, press_after=parts.policy.steer_parks_after)
@@ -63,11 +74,12 @@ async def load(
         resource=LiveResource(parts.resources, claim.owner_id, fence.session_id, parts.secrets),
         output_types=parts.hosts[claim.agent].output_types,
         messages=messages,
+        window=window,
         book=book,
         own_from=own_from,
         requests=claim.turn.requests,
         requests_of_calls=of_calls,
-        has_begun=own_from < len(entries),
+        has_begun=own_from < len(messages),
         usage=used,
     )
     await run.call_log.tell_parked(book)

@@ -7,6 +7,7 @@ request. Whatever interrupts the run, a new run from the committed history goes 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -33,6 +34,7 @@ from outlast.agents.messages import history
 from outlast.agents.messages.concealed import Concealed
 from outlast.agents.messages.harmless import harmless, harmless_content
 from outlast.agents.messages.plain_message import make_response_plain
+from outlast.agents.messages.window import Window
 from outlast.agents.model_hook import ModelHook, around_requests
 from outlast.agents.output import OutputTypes
 from outlast.agents.resource import LiveResource
@@ -86,6 +88,8 @@ class TurnRun:
     resource: LiveResource
     output_types: OutputTypes
     messages: list[ModelMessage]
+    window: Window
+    """What of history stands before them was read from."""
     book: OpenCallBook
     own_from: int
     """Index in `messages` from which they belong to this turn."""
@@ -97,7 +101,8 @@ class TurnRun:
     is_stopping: bool = False
     """It ends by itself, because it was asked to stop."""
     is_too_long: bool = False
-    was_shortened: bool = False
+    shortened: int = 0
+    """How often, because a provider refused a request as too long."""
     is_streamed: bool = True
     """Whether the model is asked to stream its responses; found out by asking."""
     has_begun: bool = False
@@ -124,6 +129,7 @@ class TurnRun:
             committed,
             self.is_too_long,
             measure_tools=None if host.is_measured else host.measure_tools,
+            overhead_of=host.overhead_of,
         )
         self.is_too_long = False
         self.partial = None
@@ -178,7 +184,8 @@ class TurnRun:
         calls = self.policy.calls
         if self.claim.budget is not UNSET:
             calls = replace(calls, budget=self.claim.budget)
-        context = self.calls.gate_context(self.messages, self.messages[self.own_from :])
+        own, is_whole = self.messages[self.own_from :], self.window.is_whole
+        context = self.calls.gate_context(self.messages, own, is_whole=is_whole)
         return CallHook(
             host=self.calls,
             open_calls=self.book,
@@ -226,9 +233,11 @@ class TurnRun:
             await self.log.add_message(ModelRequest(parts=own))
         is_continuation = has_prompt and self.claim.turn.origin is Origin.RETRY
 
-        def deliver(unit: Unit) -> list[Input] | None:
+        def deliver(unit: Unit) -> list[Input] | turn_failure.Failure | None:
             if self.log.stop_reason is not None:
                 return None
+            if (over := self._over_its_ceiling(unit.now)) is not None:
+                return over
             waiting = inputs.waiting_for(unit, self.claim.fence.session_id)
             due = due_at_boundary(waiting) if self.has_begun else due_at_start(waiting)
             if has_prompt and not due and not is_continuation:
@@ -243,6 +252,8 @@ class TurnRun:
             raise StopAsked(self.log.stop_reason)
         if due is None:
             return False
+        if isinstance(due, turn_failure.Failure):
+            raise due
         prompts = [await prompt.render_whole(self.log.files, each) for each in due]
         if is_continuation and not due:
             prompts = [prompt.notice(prompt.CONTINUE)]
@@ -261,6 +272,20 @@ class TurnRun:
         self.is_request_stored = False
         self.requests += 1
         return True
+
+    @property
+    def has_earlier_turns(self) -> bool:
+        """Whether it is sent messages of other turns, beside a summary of such."""
+        return self.own_from > (self.window.prefix is not None)
+
+    def _over_its_ceiling(self, now: datetime) -> turn_failure.Failure | None:
+        """The turn may ask its model no more: it has run too long, or cost too much."""
+        policy, cost = self.policy, self.usage.cost_microdollars
+        if now - (self.claim.turn.started_at or now) >= policy.longest:
+            return turn_failure.too_long(policy.longest)
+        if policy.most_cost is not None and (cost or 0) >= policy.most_cost and self.usage.requests:
+            return turn_failure.too_dear()
+        return None
 
     def take_inputs(self, unit: Unit) -> None:
         """For the end of a turn that fails: what it was started for must not start it again."""
@@ -393,9 +418,9 @@ class TurnRun:
         usage = None if used is None else stored(used)
         await self.call_log.ended(part, content, task_id=task_id, is_unknown=is_unknown, usage=usage)
         if used is not None:
-            self._count(used)
+            self.count(used)
 
-    def _count(self, used: Spent) -> None:
+    def count(self, used: Spent) -> None:
         """What agents used that the turn's own code ran; the owner pays for it with the next commit."""
         self.usage.add(stored(used))
         self.requests_of_calls += used.requests
@@ -406,7 +431,7 @@ class TurnRun:
         for each in self.hook.uses_of_outputs if self.hook is not None else ():
             used = take_used(each)
             if used is not None:
-                self._count(used)
+                self.count(used)
 
     async def _end(self, running: Any) -> Step:
         """End the turn, or go on if something for it arrived: decided under the session's lock."""

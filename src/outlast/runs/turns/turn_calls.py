@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelMessage, ToolCallPart
 
 from outlast import ids
 from outlast.agents.lease import DepsLease
+from outlast.agents.messages import history
 from outlast.calls.call import RunningCall
 from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import CallRequest, Wait
@@ -25,6 +26,7 @@ from outlast.ids import SessionId, TaskId
 from outlast.runs.call_parts import CallParts, bind_channel
 from outlast.runs.owned import Owned
 from outlast.runs.turns.turn_log import TurnLog
+from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import outputs, tasks, turns
 from outlast.store.repositories.spending import Spent
 from outlast.store.repositories.stored_task import NewTask, WakePolicy
@@ -102,11 +104,22 @@ class TurnCalls:
         left = [take_used(call) for call_id, call in self._begun.items() if call_id not in elsewhere]
         return [each for each in left if each is not None]
 
-    def gate_context(self, messages: Sequence[ModelMessage], own: Sequence[ModelMessage]) -> GateContext:
-        """`messages`: all of the session, growing as they are committed. `own`: those of the turn so far."""
+    def gate_context(
+        self, messages: Sequence[ModelMessage], own: Sequence[ModelMessage], *, is_whole: bool = True
+    ) -> GateContext:
+        """`messages`: those of the session, growing as they are committed. `own`: those of the turn so far.
+
+        `is_whole=False`: the model is not sent what stands before them.
+        """
 
         async def committed() -> Sequence[ModelMessage]:
             return messages
+
+        async def all_of_them() -> Sequence[ModelMessage]:
+            found = await retry_while_unavailable(
+                lambda: history.load(database, self._parts.home.files, fence.session_id)
+            )
+            return [each.message for each in found]
 
         fence, database = self._log.fence, self._parts.home.database
         constraints = LiveConstraints(database, fence.session_id, lambda: self._log.is_constrained)
@@ -117,7 +130,7 @@ class TurnCalls:
             self._agent,
             database,
             constraints,
-            EarlierCalls(database, fence.session_id, committed),
+            EarlierCalls(database, fence.session_id, committed, None if is_whole else all_of_them),
             self._parts.connections,
             own,
         )

@@ -31,6 +31,11 @@ async def pack(files: FileStore, session_id: SessionId, body: bytes) -> str:
     return packed.decode()
 
 
+def is_packed(body: str) -> bool:
+    """Whether some of it may stand elsewhere."""
+    return _REFERENCE_SIGN.decode() in body
+
+
 async def unpack(files: FileStore, body: str) -> bytes:
     """The JSON as it was before `pack`."""
     data = body.encode()

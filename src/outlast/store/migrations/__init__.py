@@ -17,5 +17,6 @@ KNOWN = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )
 """Every revision this code can run on; the last one is the one it wants."""

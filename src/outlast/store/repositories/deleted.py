@@ -14,6 +14,7 @@ from outlast.store.tables import (
     results,
     schedules,
     sessions,
+    summaries,
     tasks,
     turns,
     webhook_deliveries,
@@ -41,7 +42,7 @@ def remove_some(unit: Unit, session_id: SessionId) -> bool:
         some = (events.c.session_id == session_id, events.c.number < first + _BATCH)
         unit.connection.execute(sa.delete(events).where(*some))
         return False
-    for table in (messages, outputs, results, inputs, tasks, turns, fires, schedules, webhook_deliveries):
+    for table in (messages, outputs, results, inputs, tasks, turns, fires, schedules, webhook_deliveries, summaries):
         unit.connection.execute(sa.delete(table).where(table.c.session_id == session_id))
     # What the owner's feed says of events that are gone; that the session was deleted stays.
     # By owner, as readers find them: an index by session would cost every turn for the sake of this.

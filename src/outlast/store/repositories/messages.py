@@ -58,6 +58,28 @@ def last(connection: sa.Connection, session_id: SessionId) -> MessageRow | None:
     return None if row is None else MessageRow(*row)
 
 
+def last_position(connection: sa.Connection, session_id: SessionId) -> int:
+    query = sa.select(sa.func.max(messages.c.position)).where(messages.c.session_id == session_id)
+    return connection.execute(query).scalar() or 0
+
+
+def position_of_nth_last(connection: sa.Connection, session_id: SessionId, count: int) -> int:
+    """Where the last so many messages begin that the model sees."""
+    query = sa.select(messages.c.position).where(
+        messages.c.session_id == session_id, messages.c.superseded_by.is_(None)
+    )
+    found = connection.execute(query.order_by(messages.c.position.desc()).offset(count - 1).limit(1)).scalar()
+    return found or 1
+
+
+def start_of_turn(connection: sa.Connection, session_id: SessionId, turn_id: TurnId) -> int | None:
+    """Where the messages of a turn begin that is the last one of its session; None when it has none."""
+    others = sa.or_(messages.c.turn_id.is_(None), messages.c.turn_id != turn_id)
+    query = sa.select(messages.c.position).where(messages.c.session_id == session_id)
+    before = connection.execute(query.where(others).order_by(messages.c.position.desc()).limit(1)).scalar() or 0
+    return connection.execute(query.where(messages.c.position > before).order_by(messages.c.position).limit(1)).scalar()
+
+
 def recent(connection: sa.Connection, session_id: SessionId, *, limit: int) -> list[MessageRow]:
     """The last ones that the model sees, in order."""
     query = _COLUMNS.where(messages.c.session_id == session_id, messages.c.superseded_by.is_(None))

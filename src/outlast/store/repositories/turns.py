@@ -80,6 +80,8 @@ class TurnRow:
     not_before: datetime | None
     created_at: datetime
     ended_at: datetime | None
+    started_at: datetime | None = None
+    """When its first attempt began."""
 
     @property
     def is_over(self) -> bool:
@@ -113,6 +115,7 @@ def from_row(row: Row) -> TurnRow:
         not_before=_instant(row["not_before"]),
         created_at=from_microseconds(row["created_at"]),
         ended_at=_instant(row["ended_at"]),
+        started_at=_instant(row["started_at"]),
     )
 
 

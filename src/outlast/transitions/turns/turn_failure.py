@@ -1,7 +1,10 @@
 """The end of a turn that did not work out, in words for people, and whether trying again can help."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
+
+from outlast.clock import in_words
 
 CRASH_LOOP = "crash_loop"
 
@@ -31,6 +34,15 @@ def idle(seconds: float) -> Failure:
 
 def turn_limit(requests: int) -> Failure:
     return Failure("turn_limit", f"The turn made {requests} model requests, its limit. Retry it to continue.")
+
+
+def too_long(limit: timedelta) -> Failure:
+    return Failure("turn_limit", f"The turn has run for {in_words(limit)}, its limit. Retry it to continue.")
+
+
+def too_dear() -> Failure:
+    """How much that is, is not for everybody."""
+    return Failure("turn_limit", "The turn has cost as much as one may. Retry it to continue.")
 
 
 def crash_loop(claims: int) -> Failure:
