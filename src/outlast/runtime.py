@@ -80,8 +80,8 @@ class Outlast(Generic[DepsT, OutputT]):
     may ask for by name. Both are for all agents, or are mappings by agent. `instructions` tell the model about
     background work; give your own or None. `resources` are functions by the kind of what sessions are bound to: each is
     called for every turn of such a session, and gives a text of what the resource is like, which its model sees.
-    `summary_model` shortens the oldest turns of long sessions; without one the model of the turn does. `title_model` makes
-    titles; without one they are the first words of the first message.
+    `summary_model` shortens the oldest turns of long sessions; without one the model of the turn does. `title_model`
+    makes titles; without one they are the first words of the first message.
     """
 
     def __init__(
