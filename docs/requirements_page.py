@@ -109,10 +109,9 @@ ROWS: Mapping[str, str] = {
 }
 
 MISSING: Mapping[str, str] = {
-    "A3": "Artifacts are stored and named; reading them back is not there yet.",
     "A14": "Only the shell command.",
     "B3": "All but `schedule`.",
-    "D12": "Files on messages are stored and given to the model; uploads and downloads are not there yet.",
+    "D12": "Files on messages are stored, and read by their owner; uploads of their own are not there yet.",
     "H2": "The daily limit is there; weekly limits and tiers are not.",
     "I1": "Not there yet.",
     "I4": "Not there yet.",

@@ -1,6 +1,7 @@
 """Typed ids. An id begins with its noun and sorts by the time it was made."""
 
 import os
+import re
 import threading
 import time
 from typing import NewType
@@ -87,3 +88,25 @@ def rule_id() -> str:
 def reference_id() -> str:
     """What a person quotes to find an internal error in the logs."""
     return _make("ref")
+
+
+_FILE = re.compile(r"fil_([0-9a-z]{1,40})_([0-9a-f]{64})")
+_KEY = re.compile(r"ses_([0-9a-z]{1,40})/([0-9a-f]{64})")
+
+
+def file_id(key: str) -> str:
+    """What a file of a session is called outside, by its key in the file store; anything else as it is."""
+    found = _KEY.fullmatch(key)
+    return key if found is None else f"fil_{found[1]}_{found[2]}"
+
+
+def file_key(file_id: str) -> str:
+    """The way back."""
+    found = _FILE.fullmatch(file_id)
+    return file_id if found is None else f"ses_{found[1]}/{found[2]}"
+
+
+def session_of_file(file_id: str) -> SessionId | None:
+    """Whose file it is; None for what is no id of a file."""
+    found = _FILE.fullmatch(file_id)
+    return None if found is None else SessionId(f"ses_{found[1]}")

@@ -33,6 +33,7 @@ from outlast.handles import usage
 from outlast.handles.completions import Completions
 from outlast.handles.connections import Connections, Rekeyed, rekey
 from outlast.handles.feed import OwnerStream
+from outlast.handles.files import Files
 from outlast.handles.keys import Keys
 from outlast.handles.schedules import Schedules
 from outlast.handles.services.known_agents import KnownAgent, KnownAgents
@@ -194,6 +195,15 @@ class Outlast(Generic[DepsT, OutputT]):
         return await usage.report(
             self._open().database, OwnerId(owner_id), now=self._clock.now(), limit=self.settings.daily_cost_limit
         )
+
+    @property
+    def files(self) -> Files:
+        """The files of the default owner."""
+        return self.files_of(LOCAL_OWNER)
+
+    def files_of(self, owner_id: str) -> Files:
+        """An owner's files, by the ids that messages, calls, tasks and events tell."""
+        return Files(self._open(), OwnerId(owner_id))
 
     @property
     def connections(self) -> Connections:

@@ -64,6 +64,14 @@ async def a_task(world: World) -> None:
     world.ids["task_id"] = (await world.ada.get("/v1/tasks")).json()["items"][0]["id"]
 
 
+async def a_file(world: World) -> None:
+    await a_session(world)
+    data = {"name": "map.txt", "media_type": "text/plain", "data": "dGhlIEVsYmU="}
+    await world.say("hi", files=[data])
+    told = await world.ada.get(f"/v1/sessions/{world.ids['session_id']}/events", params={"types": "input.accepted"})
+    world.ids["file_id"] = told.json()["items"][-1]["data"]["files"][0]["id"]
+
+
 async def a_chat(world: World) -> None:
     await a_waiting_message(world)
     world.ids["chat_id"] = world.ids["session_id"]
@@ -158,6 +166,7 @@ USES: dict[str, Use] = {
     "list_agents": Use(),
     "list_tools": Use(),
     "get_me": Use(),
+    "get_file": Use(before=a_file),
     "get_usage": Use(),
     "metrics": Use(is_admin=True),
     "get_pause": Use(is_admin=True),
@@ -185,6 +194,7 @@ UNKNOWN = {
     "key_id": str(ids.key_id()),
     "chat_id": str(ids.session_id()),
     "provider": "gitlab",
+    "file_id": f"fil_{'0' * 26}_{'0' * 64}",
     "webhook_id": "whk_00000000000000000000000000",
     "delivery_id": "msg_00000000000000000000000000_1",
 }

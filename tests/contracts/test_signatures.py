@@ -8,12 +8,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pytest
 
 from outlast.client import connections as client_connections
+from outlast.client import files as client_files
 from outlast.client import keys as client_keys
 from outlast.client import session as client_session
 from outlast.client import sessions as client_sessions
 from outlast.client import tasks as client_tasks
 from outlast.client import turn as client_turn
-from outlast.handles import connections, keys, session, sessions, tasks, turn
+from outlast.handles import connections, files, keys, session, sessions, tasks, turn
 
 PAIRS: Mapping[str, tuple[type, type]] = {
     "Sessions": (sessions.Sessions, client_sessions.Sessions),
@@ -23,6 +24,7 @@ PAIRS: Mapping[str, tuple[type, type]] = {
     "Tasks": (tasks.Tasks, client_tasks.Tasks),
     "OutputStream": (tasks.OutputStream, client_tasks.OutputStream),
     "Keys": (keys.Keys, client_keys.Keys),
+    "Files": (files.Files, client_files.Files),
     "Connections": (connections.Connections, client_connections.Connections),
 }
 

@@ -16,7 +16,7 @@ from outlast.api.blank import BlankParameters
 from outlast.api.limits import BodyLimit, Rate
 from outlast.api.login import Logins
 from outlast.api.pacing import Pacing
-from outlast.api.routes import ai_sdk, events, feed, messages, sessions, turns, view
+from outlast.api.routes import ai_sdk, events, feed, files, messages, sessions, turns, view
 from outlast.api.routes.server import about, health, keys, login, me, metrics, page, pause, webhooks
 from outlast.api.routes.work import completion, connections, requests, schedules, spawn, tasks
 from outlast.api.running import OnlyWhileRunning
@@ -42,6 +42,7 @@ _V1 = (
     schedules,
     completion,
     connections,
+    files,
     me,
     webhooks,
     about,

@@ -21,6 +21,7 @@ from outlast.api import auth
 from outlast.errors import NotFound
 from outlast.events.event import Event
 from outlast.events.stream import EventStream
+from outlast.events.views.blocks import previewed
 from outlast.store.database import retry_while_unavailable
 from outlast.values.redact import last_line
 
@@ -39,6 +40,7 @@ EVENTS: dict[str, Any] = {
 """The same, of a stream of events: what each frame holds in `data`."""
 """How OpenAPI names a stream."""
 _SMALL = 8 * 1024
+_REFERENCE = b'"$file"'
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -52,6 +54,12 @@ def frame(event: Event, position: str | int | None) -> bytes:
 
 
 def _body(event: Event) -> bytes:
+    body = _encoded(event, event.data)
+    # How a large value is kept is nobody's business: its reader gets its beginning, and where the whole is.
+    return _encoded(event, previewed(event.data)) if _REFERENCE in body else body
+
+
+def _encoded(event: Event, data: dict[str, Any]) -> bytes:
     return to_json(
         {
             "number": event.number,
@@ -60,7 +68,7 @@ def _body(event: Event) -> bytes:
             "session_id": event.session_id or None,
             "turn_id": event.turn_id,
             "task_id": event.task_id,
-            "data": event.data,
+            "data": data,
         }
     )
 

@@ -12,6 +12,7 @@ from outlast.api import auth, blank, problems, sse
 from outlast.api.auth import Caller, Principal
 from outlast.errors import InvalidInput, Unauthenticated
 from outlast.handles.connections import Connections
+from outlast.handles.files import Files
 from outlast.handles.schedules import Schedules
 from outlast.handles.session import Session
 from outlast.handles.sessions import Sessions
@@ -57,6 +58,11 @@ async def _connections(outlast: Runtime, caller: Caller) -> Connections:
     return outlast.connections_of(caller.owner_id)
 
 
+async def _files(outlast: Runtime, caller: Caller) -> Files:
+    return outlast.files_of(caller.owner_id)
+
+
+OwnFiles = Annotated[Files, Depends(_files)]
 OwnConnections = Annotated[Connections, Depends(_connections)]
 OwnSchedules = Annotated[Schedules, Depends(_schedules)]
 OwnSessions = Annotated[Sessions, Depends(_sessions)]

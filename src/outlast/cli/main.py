@@ -16,7 +16,7 @@ from outlast.cli.demo.verb import demo
 from outlast.cli.server.serve import serve
 from outlast.cli.server.worker import worker
 from outlast.cli.terminal.stream import guard
-from outlast.cli.verbs import connections, database, keys, schedules, sessions, webhooks
+from outlast.cli.verbs import connections, database, files, keys, schedules, sessions, webhooks
 from outlast.cli.verbs.about import me, open_, pause, resume, usage
 from outlast.cli.verbs.doctor import doctor
 from outlast.cli.verbs.requests import approvals, approve, refuse, reply
@@ -81,6 +81,7 @@ app.add_typer(sessions.app, name="sessions", rich_help_panel=SERVER)
 app.add_typer(schedules.app, name="schedules", rich_help_panel=SERVER)
 app.add_typer(connections.app, name="connections", rich_help_panel=SERVER)
 app.add_typer(webhooks.app, name="webhooks", rich_help_panel=SERVER)
+app.add_typer(files.app, name="files", rich_help_panel=SERVER)
 app.add_typer(keys.app, name="keys", rich_help_panel=SERVER)
 
 

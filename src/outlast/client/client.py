@@ -6,6 +6,7 @@ from typing import Self
 
 from outlast.client.connection import Connection
 from outlast.client.connections import Connections
+from outlast.client.files import Files
 from outlast.client.keys import Keys
 from outlast.client.schedules import Schedules
 from outlast.client.sessions import Sessions
@@ -31,6 +32,7 @@ class Client:
         self.tasks = Tasks(self._connection)
         self.schedules = Schedules(self._connection)
         self.connections = Connections(self._connection)
+        self.files = Files(self._connection)
         self.keys = Keys(self._connection)
         self.webhooks = Webhooks(self._connection)
 

@@ -58,7 +58,24 @@ class Connection:
         is_repeatable: bool | None = None,
         wait: float = 0.0,
     ) -> Any:
-        """The answer's JSON.
+        """The answer's JSON. See `answer`."""
+        response = await self.answer(
+            method, path, params=params, body=body, key=key, is_repeatable=is_repeatable, wait=wait
+        )
+        return _json(response) if response.content else None
+
+    async def answer(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: Any = None,
+        key: str | None = None,
+        is_repeatable: bool | None = None,
+        wait: float = 0.0,
+    ) -> httpx2.Response:
+        """A whole answer, of whatever type.
 
         Sent again after a cut only if that does the thing once: reads and what has a `key`, or as `is_repeatable` says.
         """
@@ -81,7 +98,7 @@ class Connection:
             else:
                 self._has_answered = True
                 if response.is_success:
-                    return _json(response) if response.content else None
+                    return response
                 failure, asked_for = error_of(response), retry_after(response)
                 may_repeat = is_safe and response.status_code in (502, 503, 504)
             if not (may_repeat and await pauses.next(at_least=asked_for)):

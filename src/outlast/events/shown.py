@@ -32,6 +32,9 @@ def in_words(value: Any) -> Any:
         stored = cast(dict[str, Any], kept)
         begins = f"{stored['preview']}… " if stored.get("preview") else ""
         return f"{begins}({stored.get('bytes', 0):,} bytes)"
+    if isinstance(fields.get("$preview"), str):
+        begins = f"{fields['$preview']}… " if fields["$preview"] else ""
+        return f"{begins}({fields.get('bytes') or 0:,} bytes)"
     return {name: in_words(each) for name, each in fields.items()}
 
 

@@ -13,7 +13,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that belongs to a message. It is kept, and the model is told its id and name; nobody can read it yet."""
+    """A file that belongs to a message. It is kept, and the model is told its id and name."""
 
     name: str
     data: bytes

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, Self, Union
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, JsonValue, TypeAdapter, create_model
 from pydantic.json_schema import JsonSchemaValue
@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema
 
 from outlast.events.data import DATA
 from outlast.events.types import EventType
+from outlast.events.views.blocks import previewed
 from outlast.wire.forms import SESSION_ID, TURN_ID, Answer
 
 _OF_NO_SESSION = (EventType.STREAM_OPENED, EventType.STREAM_LIVE, EventType.STREAM_LAGGED)
@@ -55,6 +56,13 @@ class EventAnswer(Answer):
     turn_id: str | None
     task_id: str | None
     data: dict[str, JsonValue]
+
+    @classmethod
+    def of(cls, thing: object) -> Self:
+        """With previews in place of what lies in the file store."""
+        made = super().of(thing)
+        made.data = previewed(made.data)
+        return made
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -14,7 +14,7 @@ import structlog
 
 from outlast.errors import StoreUnavailable
 from outlast.events.foreign import PROGRESS
-from outlast.ids import SessionId
+from outlast.ids import SessionId, file_id
 from outlast.store.database import Database, retry_while_unavailable
 from outlast.store.files.file_store import FileStore, key_of
 from outlast.store.repositories import outputs
@@ -139,13 +139,13 @@ class CallChannel:
         self.is_used = True
         key = key_of(self._session_id, data)
         entry = {
-            "id": key,
+            "id": file_id(key),
             "name": self._home.secrets.mask(clean.words_of(name)),
             "media_type": clean.words_of(media_type),
             "bytes": len(data),
         }
         self._loop.call_soon_threadsafe(self._put, entry, bytes(data))
-        return key
+        return file_id(key)
 
     async def close(self) -> None:
         """Everything that was said is durable when this returns; what code says after its end is not taken."""

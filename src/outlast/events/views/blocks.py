@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from outlast import ids
 from outlast.events.event import Event
 
 Block = dict[str, Any]
@@ -96,7 +97,7 @@ def _file(given: Block) -> Block:
 
 
 def file_id(key: Any) -> str | None:
-    return key if isinstance(key, str) else None
+    return ids.file_id(key) if isinstance(key, str) else None
 
 
 def previewed(value: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from outlast.errors import InvalidInput
-from outlast.ids import SessionId
+from outlast.ids import SessionId, file_id
 from outlast.store.files.file_store import FileStore
 from outlast.values.check import check_characters
 from outlast.wire.attachment import Attachment, Context
@@ -36,7 +36,7 @@ async def body_of(
     if files:
         body["files"] = [
             {
-                "id": await files_store.put(session_id, each.data),
+                "id": file_id(await files_store.put(session_id, each.data)),
                 "name": each.name,
                 "media_type": each.media_type,
                 "bytes": len(each.data),

@@ -106,6 +106,15 @@ class FileStore:
         except OSError as exc:
             raise self._unavailable(f"The file {key} cannot be read now. Try again.") from exc
 
+    async def find(self, key: str) -> bytes | None:
+        """None for a file that is not there."""
+        try:
+            return await self._place.get(key)
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
+            raise self._unavailable("A file cannot be read now. Try again.") from exc
+
     def leave(self, seconds: float) -> None:
         """This process ends: from then on nobody waits for a store that is away."""
         self._shutdown_deadline.begin(seconds)

@@ -1,0 +1,89 @@
+"""Files, as they were kept: to their owner alone, and never as a page of this server."""
+
+import re
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Response
+
+from outlast.api.admission import AdmittedRoute
+from outlast.api.wiring import COMMON, FOUND, OwnFiles
+from outlast.handles.files import StoredFile
+
+router = APIRouter(prefix="/files", tags=["files"], responses=COMMON, route_class=AdmittedRoute)
+
+_SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"})
+"""What a browser may show in place; everything else is saved."""
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+_UNSAFE = re.compile(r"[^\w .()+-]", re.ASCII)
+_BINARY = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+
+Range = Annotated[str | None, Header(alias="Range", max_length=200, description="One range, such as `bytes=0-1023`.")]
+Plain = Annotated[str | None, Header(include_in_schema=False)]
+
+
+@router.get(
+    "/{file_id}",
+    response_class=Response,
+    responses={
+        **FOUND,
+        200: {"description": "The file.", **_BINARY},
+        206: {"description": "The range of it that was asked for.", **_BINARY},
+        304: {"description": "The one with this `ETag` is still the same."},
+        416: {"description": "It has no such range."},
+    },
+)
+async def get_file(
+    files: OwnFiles, file_id: str, range: Range = None, if_range: Plain = None, if_none_match: Plain = None
+) -> Response:
+    """A file of a message, a call, a task, or a value that was too large for its place."""
+    return answer(await files.get(file_id), asked=range, if_range=if_range, if_none_match=if_none_match)
+
+
+@router.head("/{file_id}", include_in_schema=False)
+async def look_at_file(
+    files: OwnFiles, file_id: str, range: Range = None, if_range: Plain = None, if_none_match: Plain = None
+) -> Response:
+    return answer(await files.get(file_id), asked=range, if_range=if_range, if_none_match=if_none_match)
+
+
+def answer(
+    file: StoredFile, *, asked: str | None = None, if_range: str | None = None, if_none_match: str | None = None
+) -> Response:
+    """With a name and a type that can do nothing; of several ranges at once, the whole."""
+    tag, size = f'"{file.id[-64:]}"', file.bytes
+    headers = {
+        "Content-Disposition": disposition(file),
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cache-Control": "private, no-cache",
+        "Accept-Ranges": "bytes",
+        "ETag": tag,
+    }
+    if if_none_match is not None and tag in if_none_match:
+        return Response(status_code=304, headers=headers)
+    media_type = f"{file.media_type}; charset=utf-8" if file.media_type.startswith("text/") else file.media_type
+    found = None if asked is None or if_range not in (None, tag) else _RANGE.fullmatch(asked.strip())
+    if found is None or not (found[1] or found[2]):
+        return Response(file.data, headers={**headers, "Content-Type": media_type})
+    first, last = _bounds(found[1], found[2], size)
+    if first >= size or last < first:
+        return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{size}"})
+    told = {"Content-Type": media_type, "Content-Range": f"bytes {first}-{last}/{size}"}
+    return Response(file.data[first : last + 1], status_code=206, headers={**headers, **told})
+
+
+def _bounds(first: str, last: str, size: int) -> tuple[int, int]:
+    if not first:
+        return (max(0, size - int(last)), size - 1) if int(last) else (size, size)
+    return int(first), min(int(last), size - 1) if last else size - 1
+
+
+def disposition(file: StoredFile) -> str:
+    """A name for headers: the plain one without what a header or a file system might take otherwise."""
+    name = (file.name or file.id).replace("\\", "/").rpartition("/")[2].strip(". ") or file.id
+    name = "".join(each for each in name if each.isprintable())[:150] or file.id
+    how = "inline" if file.media_type in _SHOWN else "attachment"
+    plain = _UNSAFE.sub("_", name)
+    return f"{how}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='', errors='replace')}"
