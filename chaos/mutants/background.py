@@ -12,8 +12,8 @@ TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/transitions/tasks/task_moves.py",
-                "        _wake(unit, ended, content)\n    return moved\n",
-                "        if error is not None:\n            _wake(unit, ended, content)\n    return moved\n\n\n"
+                "        _wake(unit, ended, content)\n        monitors.task_ended(unit, ended)\n    return moved\n",
+                "        if error is not None:\n            _wake(unit, ended, content)\n        monitors.task_ended(unit, ended)\n    return moved\n\n\n"
                 "def wake_late(unit: Unit, task_id: TaskId) -> None:\n"
                 "    task = locked(unit, task_id)\n"
                 "    if task is not None and task.is_over and task.error is None:\n"
@@ -37,9 +37,9 @@ TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/transitions/tasks/task_moves.py",
-                "        _wake(unit, ended, content)\n    return moved\n",
+                "        _wake(unit, ended, content)\n        monitors.task_ended(unit, ended)\n    return moved\n",
                 '        if (error or {}).get("kind") != "interrupted":\n'
-                "            _wake(unit, ended, content)\n    return moved\n",
+                "            _wake(unit, ended, content)\n        monitors.task_ended(unit, ended)\n    return moved\n",
             ),
         ),
         Test(f"{_CRASHES}::test_work_that_may_not_repeat_is_told_as_interrupted"),
@@ -56,9 +56,9 @@ TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/runs/turns/call_log.py",
-                "            self.log.also(lambda unit: inputs.withdraw_wakes(unit, session_id, told))\n",
+                "            self.log.also(lambda unit: inbox.withdraw_wakes(unit, session_id, told))\n",
                 "            await self.log.flush()\n"
-                "            take = lambda unit: inputs.withdraw_wakes(unit, session_id, told)\n"
+                "            take = lambda unit: inbox.withdraw_wakes(unit, session_id, told)\n"
                 '            await self.log.commit("late", take)\n',
             ),
         ),
