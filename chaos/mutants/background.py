@@ -13,7 +13,8 @@ TOLD_ONCE = (
             Edit(
                 "src/outlast/transitions/tasks/task_moves.py",
                 "        _wake(unit, ended, content)\n        monitors.task_ended(unit, ended)\n    return moved\n",
-                "        if error is not None:\n            _wake(unit, ended, content)\n        monitors.task_ended(unit, ended)\n    return moved\n\n\n"
+                "        if error is not None:\n            _wake(unit, ended, content)\n"
+                "        monitors.task_ended(unit, ended)\n    return moved\n\n\n"
                 "def wake_late(unit: Unit, task_id: TaskId) -> None:\n"
                 "    task = locked(unit, task_id)\n"
                 "    if task is not None and task.is_over and task.error is None:\n"
