@@ -59,6 +59,7 @@ class Hints:
     wake: Wake | None = None
     narrate: Mapping[Phase, Words] | Literal[True] | None = None
     """True: words of which only whoever has the tool itself knows."""
+    destructive: bool = False
 
     @property
     def may_run_again(self) -> bool:
@@ -82,6 +83,7 @@ def hints(
     max_attempts: int | None = None,
     wake: Wake | None = None,
     narrate: Narrate | None = None,
+    destructive: bool = False,
 ) -> dict[str, Any]:
     """Metadata for a pydantic-ai tool: `@agent.tool_plain(metadata=outlast.hints(budget=5, idempotent=True))`.
 
@@ -96,6 +98,7 @@ def hints(
     too) says so of its arguments. `narrate`: what a call does, in at most 200 characters for people: a template such as
     `"Searching flights to {city}"`, a function of the arguments, or a mapping with one of these for `running`, `done`
     and `failed`. One that fails is replaced by the tool's name.
+    `destructive`: what it does cannot be undone, which whoever is asked is told.
     """
     for name, number in (("concurrency", concurrency), ("max_attempts", max_attempts)):
         if number is not None and number < 1:
@@ -111,6 +114,7 @@ def hints(
         group=group,
         requires=_requirements(requires),
         approve=approve,
+        destructive=destructive,
         concurrency=concurrency,
         max_attempts=max_attempts,
         wake=wake,
@@ -129,7 +133,9 @@ def hints_of(metadata: Mapping[str, Any] | None) -> Hints:
     annotations: Any = metadata.get("annotations")
     if isinstance(annotations, dict):
         said = cast(dict[str, Any], annotations)
-        return Hints(read_only=said.get("readOnlyHint") is True, idempotent=said.get("idempotentHint") is True)
+        read_only = said.get("readOnlyHint") is True
+        is_destructive = said.get("destructiveHint") is True and not read_only
+        return Hints(read_only=read_only, idempotent=said.get("idempotentHint") is True, destructive=is_destructive)
     return _CAREFUL
 
 

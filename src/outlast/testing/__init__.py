@@ -17,6 +17,7 @@ from outlast.clock import ManualClock
 from outlast.testing.clock import next_fire
 from outlast.testing.history import last_user_text, texts_seen, tool_returns
 from outlast.testing.model import ScriptedModel
+from outlast.testing.people import answer, approve, complete, connect, refuse, waiting
 from outlast.testing.request import Request
 from outlast.testing.script import ScriptExhausted, Steps
 from outlast.testing.step import Reply, Step, call, calls, delay, error, gate, reasoning, reply, text
@@ -29,16 +30,22 @@ __all__ = [
     "ScriptedModel",
     "Step",
     "Steps",
+    "answer",
+    "approve",
     "call",
     "calls",
+    "complete",
+    "connect",
     "delay",
     "error",
     "gate",
     "last_user_text",
     "next_fire",
     "reasoning",
+    "refuse",
     "reply",
     "text",
     "texts_seen",
     "tool_returns",
+    "waiting",
 ]

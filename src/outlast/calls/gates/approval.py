@@ -9,6 +9,8 @@ from outlast.calls.gates.gate import RUN, CallRequest, Verdict, Wait
 from outlast.containment import Contained
 from outlast.values.redact import last_line
 
+_FINAL = "What it does cannot be undone."
+
 log = structlog.get_logger("outlast.calls")
 
 
@@ -21,7 +23,8 @@ class ApprovalGate:
         details: dict[str, Any] = {"args": call.plain_args}
         if call.metadata:
             details["metadata"] = call.metadata
-        return Wait("approval", f"May the tool {call.tool!r} be run with these arguments?", details)
+        prompt = f"May the tool {call.tool!r} be run with these arguments?"
+        return Wait("approval", f"{prompt} {_FINAL}" if call.hints.destructive else prompt, details)
 
 
 async def _asks(call: CallRequest) -> bool:
