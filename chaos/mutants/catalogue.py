@@ -36,9 +36,11 @@ ACCEPTED_MEANS_KEPT = (
         (
             Edit(
                 "src/outlast/runs/turns/loop.py",
-                "        def deliver(unit: Unit) -> list[Input] | None:\n"
+                "        def deliver(unit: Unit) -> list[Input] | turn_failure.Failure | None:\n"
                 "            if self.log.stop_reason is not None:\n"
                 "                return None\n"
+                "            if (over := self._over_its_ceiling(unit.now)) is not None:\n"
+                "                return over\n"
                 "            waiting = inputs.waiting_for(unit, self.claim.fence.session_id)\n",
                 "        def take(unit: Unit) -> list[Input]:\n"
                 "            found = inputs.waiting_for(unit, self.claim.fence.session_id)\n"
@@ -46,7 +48,7 @@ ACCEPTED_MEANS_KEPT = (
                 "            inputs.mark_delivered(unit, [each.id for each in due], self.claim.fence.turn_id, 0)\n"
                 "            return found\n\n"
                 '        taken = await self.log.commit("take", take)\n\n'
-                "        def deliver(unit: Unit) -> list[Input] | None:\n"
+                "        def deliver(unit: Unit) -> list[Input] | turn_failure.Failure | None:\n"
                 "            waiting = taken\n",
             ),
         ),
