@@ -22,6 +22,7 @@ from bench import (
     m15_http_turns,
     m16_first_text,
     m17_feed,
+    m17_open_session,
     m18_footprint,
 )
 from bench.measure import Report
@@ -45,6 +46,7 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m13_costs.ID: m13_costs.run,
     m15_http_turns.ID: m15_http_turns.run,
     m16_first_text.ID: m16_first_text.run,
+    m17_open_session.ID: m17_open_session.run,
     m17_feed.ID: m17_feed.run,
     m18_footprint.ID: m18_footprint.run,
 }
