@@ -1,7 +1,7 @@
 """Background tasks as a client holds them: list, look, wait, cancel, complete, read, answer what they ask, settle."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
@@ -10,7 +10,7 @@ from outlast.client.streams import OutputStream
 from outlast.client.turn import deadline, hold, seconds_left
 from outlast.paging import Page
 from outlast.wire.forms import ListOf
-from outlast.wire.task import CompletionAnswer, PieceAnswer, Task, TaskFilter
+from outlast.wire.task import CompletionAnswer, Match, PieceAnswer, Task, TaskFilter
 from outlast.wire.turn import Verdict
 
 
@@ -26,15 +26,28 @@ class Tasks:
         session_id: str | None = None,
         state: TaskFilter | None = None,
         kind: str | None = None,
+        tool: str | None = None,
+        is_needing: bool | None = None,
+        order: Literal["newest", "oldest"] = "newest",
         before: str | None = None,
         limit: int = 100,
     ) -> Sequence[Task]:
         """Newest first, a page at a time; `before` is the id of the last one seen.
 
         `state="open"` leaves out those that have ended. Those that were settled are found by `state="settled"`, and not
-        by the state that they ended in.
+        by the state that they ended in. `is_needing`: those that wait for somebody, or all others. `order="oldest"`
+        turns the list around.
         """
-        found = await self.page(session_id=session_id, state=state, kind=kind, before=before, limit=limit)
+        found = await self.page(
+            session_id=session_id,
+            state=state,
+            kind=kind,
+            tool=tool,
+            is_needing=is_needing,
+            order=order,
+            before=before,
+            limit=limit,
+        )
         return found.items
 
     async def page(
@@ -43,12 +56,23 @@ class Tasks:
         session_id: str | None = None,
         state: TaskFilter | None = None,
         kind: str | None = None,
+        tool: str | None = None,
+        is_needing: bool | None = None,
+        order: Literal["newest", "oldest"] = "newest",
         before: str | None = None,
         limit: int = 100,
     ) -> Page[Task]:
         """The same with the cursor for the next page: give it as `before`."""
         answer = await self._connection.get(
-            "/v1/tasks", session=session_id, state=state, kind=kind, cursor=before, limit=limit
+            "/v1/tasks",
+            session=session_id,
+            state=state,
+            kind=kind,
+            tool=tool,
+            needing=is_needing,
+            order=order,
+            cursor=before,
+            limit=limit,
         )
         found = ListOf[Task].model_validate(answer)
         return Page(found.items, found.next)
@@ -83,9 +107,23 @@ class Tasks:
         answer = await self._connection.get(path("tasks", task_id, "output"), after=offset, limit=length)
         return PieceAnswer.model_validate(answer)
 
+    async def tail(self, task_id: str, *, length: int = 65_536) -> PieceAnswer:
+        """The end of the raw output, so many characters of it at most."""
+        answer = await self._connection.get(path("tasks", task_id, "output"), tail=length)
+        return PieceAnswer.model_validate(answer)
+
+    async def search(self, task_id: str, text: str, *, limit: int = 100) -> Sequence[Match]:
+        """The lines of the kept output that have this text in them, in any case: where, and what they say."""
+        answer = await self._connection.get(path("tasks", task_id, "output", "search"), text=text, limit=limit)
+        return ListOf[Match].model_validate(answer).items
+
     def follow(self, task_id: str, *, offset: int = 0) -> OutputStream:
         """The output from an offset on, while the task runs and until it has ended. Use it in `async with`."""
         return OutputStream(self._connection, task_id, offset=offset)
+
+    async def needing(self) -> int:
+        """How many tasks wait for somebody, over all sessions: `requests` lists them."""
+        return (await self._connection.get("/v1/requests/count"))["count"]
 
     async def requests(
         self, *, session_id: str | None = None, before: str | None = None, limit: int = 100

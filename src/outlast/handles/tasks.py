@@ -1,10 +1,12 @@
 """Tasks as a program holds them: list, look, wait, cancel, complete, read output, answer what they ask, settle."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
@@ -24,11 +26,15 @@ from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.store.unit import Unit
 from outlast.transitions import cancel, verdicts
 from outlast.transitions.tasks import open_request, requests
-from outlast.wire.task import Task, TaskFilter
+from outlast.values.check import check_characters
+from outlast.wire.task import Match, Task, TaskFilter
 from outlast.wire.task_state import TaskState
 from outlast.wire.turn import Verdict
 
 _PAGE = 64 * 1024
+_LONGEST_SEARCH = 200
+_AROUND = 200
+"""Characters of a line that are shown on both sides of what was found."""
 _OPEN = "open"
 _SETTLED = "settled"
 """In place of a state: those that have not ended, and those of which a person said what became of them."""
@@ -66,15 +72,28 @@ class Tasks:
         session_id: SessionId | str | None = None,
         state: TaskState | TaskFilter | None = None,
         kind: str | None = None,
+        tool: str | None = None,
+        is_needing: bool | None = None,
+        order: Literal["newest", "oldest"] = "newest",
         before: TaskId | str | None = None,
         limit: int = 100,
     ) -> Sequence[Task]:
         """Newest first, a page at a time; `before` is the id of the last one seen.
 
         `state="open"` leaves out those that have ended. Those that were settled are found by `state="settled"`, and not
-        by the state that they ended in.
+        by the state that they ended in. `is_needing`: those that wait for somebody, or all others. `order="oldest"`
+        turns the list around.
         """
-        found = await self.page(session_id=session_id, state=state, kind=kind, before=before, limit=limit)
+        found = await self.page(
+            session_id=session_id,
+            state=state,
+            kind=kind,
+            tool=tool,
+            is_needing=is_needing,
+            order=order,
+            before=before,
+            limit=limit,
+        )
         return found.items
 
     async def page(
@@ -83,6 +102,9 @@ class Tasks:
         session_id: SessionId | str | None = None,
         state: TaskState | TaskFilter | None = None,
         kind: str | None = None,
+        tool: str | None = None,
+        is_needing: bool | None = None,
+        order: Literal["newest", "oldest"] = "newest",
         before: TaskId | str | None = None,
         limit: int = 100,
     ) -> Page[Task]:
@@ -90,6 +112,9 @@ class Tasks:
         states = [_OPEN, *(each.value for each in TaskState), _SETTLED]
         if state is not None and state not in states:
             raise InvalidInput(f"{state!r} is not a state of a task: use one of {states}.")
+        if order not in ("newest", "oldest"):
+            raise InvalidInput(f"order={order!r} is not known: use newest or oldest.")
+        check_characters(f"{kind or ''}{tool or ''}{before or ''}{session_id or ''}", "filter")
         is_of_tasks = state not in (None, _OPEN, _SETTLED)
         most = paging.clamp(limit)
 
@@ -102,6 +127,9 @@ class Tasks:
                 state=TaskState(state) if is_of_tasks else None,
                 is_settled=None if state in (None, _OPEN) else state == _SETTLED,
                 kind=kind,
+                tool=tool,
+                is_needing=is_needing,
+                oldest_first=order == "oldest",
                 before=before,
                 limit=most + 1,
             )
@@ -158,9 +186,35 @@ class Tasks:
 
         return self.shown.piece(await self.database.read(read))
 
+    async def tail(self, task_id: TaskId | str, *, length: int = _PAGE) -> Piece:
+        """The end of the raw output, so many characters of it at most."""
+
+        def read(connection: sa.Connection) -> Piece:
+            task = self._own(connection, task_id)
+            begin = max(0, outputs.total(connection, task.session_id, task.output_id) - length)
+            return outputs.read(connection, task.session_id, task.output_id, offset=begin, length=length)
+
+        return self.shown.piece(await self.database.read(read))
+
+    async def search(self, task_id: TaskId | str, text: str, *, limit: int = 100) -> Sequence[Match]:
+        """The lines of the kept output that have this text in them, in any case: where, and what they say."""
+        if not text or len(text) > _LONGEST_SEARCH:
+            raise InvalidInput(f"Search for 1 to {_LONGEST_SEARCH} characters.")
+        wanted, most = re.compile(re.escape(text), re.IGNORECASE), paging.clamp(limit)
+        found: list[Match] = []
+        piece = await self.output(task_id, length=outputs.HEAD + outputs.TAIL)
+        while piece.text and len(found) < most:
+            found += islice(_matches(piece, wanted), most - len(found))
+            piece = await self.output(task_id, offset=piece.next_offset, length=outputs.HEAD + outputs.TAIL)
+        return found
+
     def follow(self, task_id: TaskId | str, *, offset: int = 0) -> "OutputStream":
         """The output from an offset on, while the task runs and until it has ended. Use it in `async with`."""
         return OutputStream(self, TaskId(task_id), offset=offset)
+
+    async def needing(self) -> int:
+        """How many tasks wait for somebody, over all sessions: `requests` lists them."""
+        return await self.database.read(lambda connection: tasks.needing_count(connection, self.owner_id))
 
     async def requests(
         self, *, session_id: SessionId | str | None = None, before: TaskId | str | None = None, limit: int = 100
@@ -244,6 +298,17 @@ class Tasks:
         if task is None or task.owner_id != self.owner_id:
             raise NotFound("There is no such task.", id=task_id)
         return task
+
+
+def _matches(piece: Piece, wanted: re.Pattern[str]) -> Iterator[Match]:
+    """One for each line, by its first match."""
+    offset = piece.offset
+    for line in piece.text.splitlines(keepends=True):
+        at = wanted.search(line)
+        if at is not None:
+            begin = max(0, at.start() - _AROUND)
+            yield Match(offset=offset + at.start(), line=line[begin : at.end() + _AROUND].rstrip("\r\n"))
+        offset += len(line)
 
 
 class OutputStream(Stream[Piece]):

@@ -211,6 +211,8 @@ tasks = sa.Table(
     _instant("created_at"),
     _instant("started_at", nullable=True),
     _instant("ended_at", nullable=True),
+    sa.Index("ix_tasks_owner_id_id", "owner_id", "id"),
+    sa.Index("ix_tasks_owner_id_state", "owner_id", "state"),
     sa.Index("ix_tasks_session_id_state", "session_id", "state"),
     sa.Index("ix_tasks_session_id_call_id", "session_id", "call_id"),
     sa.Index("uq_tasks_session_id_key", "session_id", "key", unique=True),

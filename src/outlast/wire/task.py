@@ -215,3 +215,14 @@ class PieceAnswer(Answer):
     next_offset: int
     total: int
     cut: int
+
+
+class Match(Answer):
+    """A line of an output in which something was found. `offset`: of what was found, in characters."""
+
+    offset: int
+    line: str = Field(description="The line, or what of it stands around the match.")
+
+
+class CountAnswer(Answer):
+    count: int

@@ -18,5 +18,6 @@ KNOWN = (
     "0015",
     "0016",
     "0017",
+    "0018",
 )
 """Every revision this code can run on; the last one is the one it wants."""

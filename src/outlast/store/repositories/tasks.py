@@ -71,10 +71,13 @@ def page(
     state: TaskState | None = None,
     is_settled: bool | None = None,
     kind: str | None = None,
+    tool: str | None = None,
+    is_needing: bool | None = None,
     before: str | None = None,
     limit: int = 100,
+    oldest_first: bool = False,
 ) -> list[Task]:
-    """Newest first; `before` is the id of the last one already seen."""
+    """Newest first, or `oldest_first`; `before` is the id of the last one already seen."""
     query = sa.select(tasks).where(THERE)
     if owner_id is not None:
         query = query.where(tasks.c.owner_id == owner_id)
@@ -88,9 +91,24 @@ def page(
         query = query.where(tasks.c.settled.is_not(None) if is_settled else tasks.c.settled.is_(None))
     if kind is not None:
         query = query.where(tasks.c.kind == kind)
+    if tool is not None:
+        query = query.where(tasks.c.tool == clean.text(tool))
+    if is_needing is not None:
+        query = query.where(_NEEDING if is_needing else sa.not_(_NEEDING))
     if before is not None:
-        query = query.where(tasks.c.id < before)
-    return [from_row(row) for row in connection.execute(query.order_by(tasks.c.id.desc()).limit(limit)).mappings()]
+        query = query.where(tasks.c.id > before if oldest_first else tasks.c.id < before)
+    order = tasks.c.id if oldest_first else tasks.c.id.desc()
+    return [from_row(row) for row in connection.execute(query.order_by(order).limit(limit)).mappings()]
+
+
+_NEEDING = tasks.c.state == TaskState.AWAITING_INPUT.value
+"""Whatever is in this state waits for somebody."""
+
+
+def needing_count(connection: sa.Connection, owner_id: str) -> int:
+    """How many of an owner's wait for somebody, over all sessions."""
+    found = sa.select(sa.func.count()).select_from(tasks).where(tasks.c.owner_id == owner_id, _NEEDING, THERE)
+    return connection.execute(found).scalar_one()
 
 
 def asking(

@@ -6,7 +6,7 @@ from outlast.api.admission import AdmittedRoute
 from outlast.api.wiring import COMMON, FOUND, Cursor, Limit, OwnTasks
 from outlast.handles.tasks import Tasks
 from outlast.wire.forms import ListOf
-from outlast.wire.task import Task
+from outlast.wire.task import CountAnswer, Task
 
 router = APIRouter(tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
 
@@ -15,6 +15,12 @@ router = APIRouter(tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
 async def list_requests(tasks: OwnTasks, limit: Limit = 50, cursor: Cursor = None) -> ListOf[Task]:
     """Your tasks that wait for somebody, newest first: `request` says for what."""
     return await _page(tasks, None, limit, cursor)
+
+
+@router.get("/requests/count")
+async def count_requests(tasks: OwnTasks) -> CountAnswer:
+    """How many of your tasks wait for somebody, over all sessions."""
+    return CountAnswer(count=await tasks.needing())
 
 
 @router.get("/sessions/{session_id}/requests", responses=FOUND)

@@ -1,9 +1,10 @@
 """Background tasks: listed, waited for, cancelled, settled, and their output."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
@@ -25,7 +26,7 @@ from outlast.api.wiring import (
 )
 from outlast.handles.tasks import Tasks
 from outlast.wire.forms import ListOf
-from outlast.wire.task import ApproveBody, CancelBody, PieceAnswer, RefuseBody, ReplyBody, Task, TaskFilter
+from outlast.wire.task import ApproveBody, CancelBody, Match, PieceAnswer, RefuseBody, ReplyBody, Task, TaskFilter
 from outlast.wire.turn import SettleBody
 
 router = APIRouter(prefix="/tasks", tags=["tasks"], responses=COMMON, route_class=AdmittedRoute)
@@ -39,15 +40,21 @@ async def list_tasks(
         Query(description="`open`: not ended yet. `settled`: in place of the state that a settled task ended in."),
     ] = None,
     kind: Annotated[str | None, Query(max_length=100)] = None,
+    tool: Annotated[str | None, Query(max_length=200)] = None,
     session: Annotated[str | None, Query(max_length=100, description="Of this session only.")] = None,
+    needing: Annotated[bool | None, Query(description="Those that wait for somebody, or all others.")] = None,
+    order: Literal["newest", "oldest"] = "newest",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> ListOf[Task]:
-    """Your tasks, newest first."""
+    """Your tasks over all sessions, newest first unless `order` says otherwise."""
     page = await tasks.page(
         session_id=session,
         state=state,
         kind=kind,
+        tool=tool,
+        is_needing=needing,
+        order=order,
         before=cursor,
         limit=limit,
     )
@@ -98,6 +105,7 @@ async def task_output(
     task_id: str,
     after: Annotated[int, Query(ge=0, lt=2**63, description="Characters already read.")] = 0,
     limit: Annotated[int, Query(ge=1, le=65_536)] = 65_536,
+    tail: Annotated[int | None, Query(ge=1, le=65_536, description="In place of `after`: so much of its end.")] = None,
     last_event_id: LastEventId = None,
     accept: Accept = None,
 ) -> PieceAnswer | Response:
@@ -106,7 +114,48 @@ async def task_output(
     await tasks.get(task_id)
     if sse.wants_events(accept):
         return sse.response(request, _output(tasks, task_id, offset))
+    if tail is not None:
+        return PieceAnswer.of(await tasks.tail(task_id, length=tail))
     return PieceAnswer.of(await tasks.output(task_id, offset=offset, length=limit))
+
+
+@router.get(
+    "/{task_id}/output/text",
+    response_class=PlainTextResponse,
+    responses={**FOUND, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def download_output(tasks: OwnTasks, task_id: str) -> Response:
+    """All that is kept of its output, as a file; what is no longer kept is said in its place."""
+    task = await tasks.get(task_id)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{task.id}.txt"',
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+    }
+    return StreamingResponse(_whole(tasks, task_id), media_type="text/plain; charset=utf-8", headers=headers)
+
+
+async def _whole(tasks: Tasks, task_id: str) -> AsyncIterator[bytes]:
+    offset = 0
+    while True:
+        piece = await tasks.output(task_id, offset=offset)
+        if piece.cut:
+            yield f"\n[{piece.cut:,} characters are no longer kept]\n".encode()
+        if not piece.text:
+            return
+        yield piece.text.encode(errors="replace")
+        offset = piece.next_offset
+
+
+@router.get("/{task_id}/output/search", responses=FOUND)
+async def search_output(
+    tasks: OwnTasks,
+    task_id: str,
+    text: Annotated[str, Query(min_length=1, max_length=200, description="In any case.")],
+    limit: Limit = 100,
+) -> ListOf[Match]:
+    """The lines of its output that have this in them."""
+    return ListOf(items=list(await tasks.search(task_id, text, limit=limit)))
 
 
 async def _output(tasks: Tasks, task_id: str, offset: int) -> AsyncIterator[bytes]:
