@@ -266,12 +266,12 @@ def images(log: Log) -> None:
     """Files that a tool gives, an artifact, and a part of an answer that is an image."""
     turn = log.begin("Draw.")
     log.ask(turn, "1.1.0", "c1", "draw", {"what": "river"})
-    kept = {"$file": {"key": "ses_1/0f46", "as": "base64", "bytes": 400}}
+    kept = {"$file": {"key": f"ses_1/{'0f' * 32}", "as": "base64", "bytes": 400}}
     picture = {"kind": "binary", "media_type": "image/png", "identifier": "4effda", "data": kept}
     artifact = {"id": "fil_2", "name": "plan.pdf", "media_type": "application/pdf", "bytes": 9}
     log.answer(turn, "c1", "draw", "[file 1]", content=["See:", picture], artifacts=[artifact])
     log.ask(turn, "1.2.0", "c2", "read", {"path": "log"})
-    large = {"$file": {"key": "ses_1/aa00", "as": "text", "bytes": 300_000, "preview": "first words"}}
+    large = {"$file": {"key": f"ses_1/{'aa' * 32}", "as": "text", "bytes": 300_000, "preview": "first words"}}
     log.answer(turn, "c2", "read", {"text": large}, usage={**_USAGE, "cost_microdollars": None})
     log.say(turn, "1.3.0", kind="file")
     log.respond(turn)
@@ -307,9 +307,32 @@ def folded_deltas(log: Log) -> None:
     log.complete(turn, "Three metres.")
 
 
+def schedules(log: Log) -> None:
+    """A schedule of the session is made, changed, fires, is passed over, is paused and deleted: no turn tells of it."""
+    schedule = {
+        **{"id": "sch_1", "kind": "message", "title": "Morning", "tool": None, "text": "Good morning.", "at": None},
+        **{"cron": "0 8 * * *", "zone": "UTC", "state": "active", "reason": None, "missed": "once", "overlap": "skip"},
+        **{"next_at": "2026-11-16T08:00:00+00:00", "made_by": {"kind": "person"}, "task_id": None},
+    }
+    due = {
+        **{"schedule_id": "sch_1", "title": "Morning", "due_at": "2026-11-16T08:00:00+00:00", "how": "due", "count": 1},
+        **{"late_seconds": 0.5, "detail": None, "task_id": None, "next_at": None},
+    }
+    log.add("schedule.created", schedule=schedule)
+    log.add("schedule.changed", schedule=schedule)
+    log.add("schedule.fired", **due, number=1, outcome="fired", reason=None, input_id="inp_1")
+    turn = log.begin("Good morning.", origin="schedule")
+    log.say(turn, "1.1.0", "Good morning to you.")
+    log.respond(turn)
+    log.complete(turn, "Good morning to you.")
+    log.add("schedule.skipped", **due, number=2, outcome="skipped", reason="overlap", input_id=None)
+    log.add("schedule.paused", schedule={**schedule, "state": "paused", "reason": "person"})
+    log.add("schedule.deleted", schedule_id="sch_1")
+
+
 SCENES: Sequence[Callable[[Log], None]] = (
     *(plain, steering, parked_call, withdrawn_wake, killed, broken_response, approval, question_of_a_sub_session),
-    *(regenerated, stopped, images, typed_output, compaction, folded_deltas),
+    *(regenerated, stopped, images, typed_output, compaction, folded_deltas, schedules),
 )
 
 

@@ -90,10 +90,13 @@ def files_in(given: Any) -> Iterator[Block]:
 
 def _file(given: Block) -> Block:
     data = given.get("data")
-    kept: Block = cast(Block, data).get("$file") or {} if isinstance(data, dict) else {}
-    size = kept.get("bytes", 0) if kept or not isinstance(data, str) else len(data) * 3 // 4
+    shown: Block = previewed(data) if isinstance(data, dict) else {}
+    if "$preview" in shown:
+        size, of_file = shown["bytes"], shown["file_id"]
+    else:
+        size, of_file = len(data) * 3 // 4 if isinstance(data, str) else 0, None
     media_type = given.get("media_type") or "application/octet-stream"
-    return {"id": file_id(kept.get("key")), "name": given.get("identifier"), "media_type": media_type, "bytes": size}
+    return {"id": of_file, "name": given.get("identifier"), "media_type": media_type, "bytes": size}
 
 
 def file_id(key: Any) -> str | None:
