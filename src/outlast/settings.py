@@ -241,6 +241,10 @@ class Settings(BaseSettings):
         description="Networks that webhooks and web fetch may reach although they are not public, such as 10.1.0.0/16. "
         "A JSON list.",
     )
+    allow_shell: bool = Field(
+        default=False,
+        description="Whether `outlast serve` lets others than this machine reach an agent that runs shell commands.",
+    )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Origins whose pages may call the server; none unless set. A JSON list."
     )

@@ -32,6 +32,7 @@ from outlast.duties.standing import standing
 from outlast.duties.webhooks import WebhookSender
 from outlast.engines.embedded import EmbeddedEngine
 from outlast.engines.outbox import EngineOutbox
+from outlast.outgoing.addresses import networks
 from outlast.runs.call_parts import CallParts
 from outlast.runs.parked import ParkedCalls
 from outlast.runs.worker import Places, Worker
@@ -105,6 +106,7 @@ def worker_parts(
                 database, public_url, settings.call_deadline, settings.max_open_tasks_per_session, loop
             ),
             questions=QuestionSource(database, signals, loop),
+            networks=networks(settings.allowed_networks),
         ),
         control=control_toolset(ControlParts(database, files, signals, clock, settings.call_deadline)),
         instructions=instructions,

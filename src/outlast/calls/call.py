@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from outlast.clock import monotonic
 from outlast.containment import contained_thread
 from outlast.errors import AttemptLost, InvalidInput
 from outlast.ids import SessionId, TaskId, TurnId
+from outlast.outgoing.addresses import Network
 from outlast.values.secrets import Secrets
 
 OWN_COST = "own_microdollars"
@@ -95,6 +96,8 @@ class RunningCall:
     connections: Connections | None = None
     """Where its tool finds its owner's credentials."""
     agent: str = ""
+    networks: Sequence[Network] = ()
+    """Those that the operator lets requests go to although they are not public."""
     external: Operations | None = None
     """Where its tool opens operations elsewhere."""
     operations: list[OpenOperation] = field(default_factory=list[OpenOperation])

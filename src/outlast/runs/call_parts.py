@@ -1,7 +1,7 @@
 """What the calls of a worker share."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -12,6 +12,7 @@ from outlast.calls.questions import QuestionSource
 from outlast.calls.view import Viewer
 from outlast.calls.within.channel import CallChannel, ChannelHome
 from outlast.ids import TaskId, WorkerId
+from outlast.outgoing.addresses import Network
 from outlast.runs.parked import ParkedCalls
 from outlast.store.repositories import tasks
 
@@ -30,6 +31,7 @@ class CallParts:
     slots: dict[tuple[str, int], asyncio.Semaphore] = field(default_factory=dict[tuple[str, int], asyncio.Semaphore])
     external: Operations | None = None
     questions: QuestionSource | None = None
+    networks: Sequence[Network] = ()
     confirm: Callable[[WorkerId], Coroutine[Any, Any, None]] | None = None
     """Raises AttemptLost when the worker of that name was taken for dead. None: alone with its database, none is."""
 

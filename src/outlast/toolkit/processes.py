@@ -6,8 +6,10 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 _TERM_SECONDS = 2.0
+_LOOK_SECONDS = 0.02
 
 
 def descendants(pid: int) -> list[int]:
@@ -24,18 +26,26 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+async def has_exited(process: asyncio.subprocess.Process) -> None:
+    """Wait for it alone: `process.wait()` also waits for its streams, which a child of it may keep open."""
+    while process.returncode is None:  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
 async def end_tree(process: asyncio.subprocess.Process) -> None:
     """Ask all of them to end, then kill what is left; returns when none runs."""
     if process.returncode is not None:
         _signal_group(process.pid, signal.SIGKILL)
-        return
-    below = descendants(process.pid)
-    _signal_all(process.pid, below, signal.SIGTERM)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_TERM_SECONDS):
-            await process.wait()
-    _signal_all(process.pid, below, signal.SIGKILL)
-    await process.wait()
+    else:
+        below = descendants(process.pid)
+        _signal_all(process.pid, below, signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TERM_SECONDS):
+                await has_exited(process)
+        _signal_all(process.pid, below, signal.SIGKILL)
+        await has_exited(process)
+    transport: Any = getattr(process, "_transport")  # noqa: B009
+    transport.close()  # a process that has left the group may still hold the streams
 
 
 def _signal_all(pid: int, below: list[int], number: signal.Signals) -> None:

@@ -25,8 +25,9 @@ from outlast.cli.server.supervisor import Supervisor
 from outlast.cli.server_file import ServerFile
 from outlast.cli.terminal.console import console as make_console
 from outlast.cli.terminal.stream import raw
-from outlast.errors import OutlastError
+from outlast.errors import Forbidden, OutlastError
 from outlast.observe import logs
+from outlast.toolkit.shell import is_shell
 
 _GRACE_SECONDS = 2
 _SILENT_SECONDS = 0.5
@@ -104,6 +105,8 @@ def run(
         with ExitStack() as stack:
             try:
                 async with outlast, supervisor or nullcontext():
+                    if host not in _LOCAL:
+                        await refuse_shells(outlast)
                     freeze_loaded()
                     await server.serve(sockets=[listening])
                     stack.callback(asyncio.get_running_loop().call_later(_SILENT_SECONDS, say_why).cancel)
@@ -114,3 +117,17 @@ def run(
         return 0
 
     shutdown.run_and_exit(serve_it())
+
+
+async def refuse_shells(outlast: AnyOutlast) -> None:
+    """Raises `Forbidden` where others than this machine would reach a tool that runs commands on it."""
+    if outlast.settings.allow_shell:
+        return
+    for agent in outlast.agents:
+        for tool in await outlast.tools_of(agent):
+            if is_shell(tool):
+                raise Forbidden(
+                    f"The agent {agent!r} runs shell commands ({tool.name}), and others than this machine would reach "
+                    "it. It is no sandbox: whoever may talk to it may do here what this process may. Listen on "
+                    "127.0.0.1, or set OUTLAST_ALLOW_SHELL=true."
+                )

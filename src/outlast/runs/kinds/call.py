@@ -250,6 +250,7 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         connections=parts.connections,
         slots=parts.slots,
         agent=task.agent,
+        networks=parts.networks,
         external=parts.external,
         questions=questions,
     )

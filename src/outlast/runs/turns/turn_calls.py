@@ -162,6 +162,7 @@ class TurnCalls:
             connections=self._parts.connections,
             slots=self._parts.slots,
             agent=self._agent,
+            networks=self._parts.networks,
             external=self._parts.external,
             questions=None if questions is None else questions.of_call(secrets),
         )
