@@ -36,6 +36,7 @@ SCENARIOS = {
     "news": "what becomes of a task is seen in the answer that is being made",
     "regenerate": "the last answer is made again in its place",
     "opened": "a page that is opened anew shows what the old one showed",
+    "unasked": "a client that knows no approvals has the handle as output",
     "fail": "a failure and a refusal are said in words",
 }
 
@@ -85,6 +86,13 @@ def body(chat_id: str, said: str) -> dict[str, Any]:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=SCENARIOS.keys())
 async def test_a_stock_client(server: Server, scenario: str, version: str) -> None:
     """What a page does with `AbstractChat` and `DefaultChatTransport`, step by step in tests/node/scenarios.mjs."""
+    await run_node("scenarios.mjs", version, server.url, scenario)
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+@pytest.mark.parametrize("scenario", ["approved", "refused"])
+async def test_a_stock_client_decides(server: Server, scenario: str, version: str) -> None:
+    """A13, K3: also after a reload; the response is the decision, and its stream the turn that follows."""
     await run_node("scenarios.mjs", version, server.url, scenario)
 
 

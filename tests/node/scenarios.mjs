@@ -340,6 +340,49 @@ const scenarios = {
     assert.equal(chat.answers[2].metadata.origin, "regenerate", "what a task's end was answered with");
   },
 
+  async approved() {
+    const chat = page();
+    await chat.sendMessage({ text: `pay ${id}` });
+    assert.equal(chat.status, "ready", chat.error?.message);
+    const asking = (chat) => partsOf(chat.answers[0], "tool-pay")[0];
+    assert.equal(asking(chat).state, "approval-requested");
+    assert.equal(asking(chat).output, undefined, "no output until it is decided");
+
+    const reloaded = page({ messages: (await (await fetch(`${url}/api/chat/${id}/messages`, { headers })).json()).items });
+    assert.deepEqual(asking(reloaded).approval, asking(chat).approval);
+    await reloaded.addToolApprovalResponse({ id: asking(reloaded).approval.id, approved: true });
+    await reloaded.sendMessage();
+    assert.equal(reloaded.status, "ready", reloaded.error?.message);
+    assert.deepEqual([asking(reloaded).state, asking(reloaded).output], ["output-available", `paid ${id}`]);
+    assert.equal(textOf(reloaded.answers[0]), "It goes on.|The survey is done.");
+
+    const late = page({ messages: chat.messages });
+    await late.addToolApprovalResponse({ id: asking(late).approval.id, approved: false, reason: "no" });
+    await late.sendMessage();
+    assert.match(late.error.message, /already approved by/, "the first decision wins");
+    const opened = (await (await fetch(`${url}/api/chat/${id}/messages`, { headers })).json()).items;
+    assert.equal(opened[1].parts.find((part) => part.type === "tool-pay").state, "output-available");
+  },
+
+  async refused() {
+    const chat = page();
+    await chat.sendMessage({ text: `pay ${id}` });
+    const asking = () => partsOf(chat.answers[0], "tool-pay")[0];
+    await chat.addToolApprovalResponse({ id: asking().approval.id, approved: false, reason: "too much" });
+    await chat.sendMessage();
+    assert.equal(chat.status, "ready", chat.error?.message);
+    assert.equal(asking().state, "output-denied");
+    assert.equal(textOf(chat.answers[0]), "It goes on.|Then not.");
+  },
+
+  async unasked() {
+    const chat = page({ body: { approvals: false } });
+    await chat.sendMessage({ text: `pay ${id}` });
+    assert.equal(chat.status, "ready", chat.error?.message);
+    const [call] = partsOf(chat.answers[0], "tool-pay");
+    assert.deepEqual([call.state, call.output.awaiting], ["output-available", "approval"]);
+  },
+
   async fail() {
     const chat = page();
     await chat.sendMessage({ text: "fail" });

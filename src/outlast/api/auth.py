@@ -220,9 +220,14 @@ async def _admin(caller: Caller) -> Principal:
 Admin = Annotated[Principal, Depends(_admin)]
 
 
-async def _decider(caller: Caller) -> Principal:
+def check_decider(caller: Principal) -> None:
+    """Raises `Forbidden` for a key that does not speak for a person."""
     if caller.scope != "write":
         raise Forbidden("With this key no approval is decided: that needs one with the scope `write`.")
+
+
+async def _decider(caller: Caller) -> Principal:
+    check_decider(caller)
     return caller
 
 

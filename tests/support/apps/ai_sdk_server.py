@@ -50,6 +50,8 @@ class Scene:
                 return call("survey", name=name, places=4)
             case "dredge":
                 return call("dredge", name=name)
+            case "pay":
+                return call("pay", name=name)
             case "count":
                 self.asked[name] += 1
                 return f"Answer {self.asked[name]}"
@@ -58,6 +60,8 @@ class Scene:
             case _:
                 if "ignored" in said or "effect" in said:
                     return "Who knows."
+                if "refused" in said:
+                    return "Then not."
                 assert "finished" in said, said
                 return "The survey is done."
 
@@ -73,6 +77,9 @@ class Scene:
             with suppress(asyncio.CancelledError):
                 await self.gates[name].wait()
         return "4 m deeper"
+
+    async def pay(self, name: str) -> str:
+        return f"paid {name}"
 
     async def glance(self, at: str) -> str:
         return "It is blue." if at == "sky" else "It is dark."
@@ -92,6 +99,7 @@ def app(folder: Path, pages: Path | None) -> FastAPI:
     agent.tool_plain(metadata=hints(budget=timedelta(milliseconds=20)))(scene.survey)
     agent.tool_plain(metadata=hints(budget=timedelta(milliseconds=20)))(scene.dredge)
     agent.tool_plain(scene.glance)
+    agent.tool_plain(metadata=hints(approve=True))(scene.pay)
     runtime = Outlast(agent, database=folder / "outlast.db", settings=Settings(**FAST))
     served = create_app(runtime, authenticate=owner_of if pages is None else owner_of_page)
 

@@ -7,10 +7,12 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
-from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, Wait, while_there
+from outlast.api.auth import Caller, check_decider
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, OwnTasks, Wait, while_there
 from outlast.errors import NotFound
-from outlast.protocols.ai_sdk import asked, conversation, encoder, messages
+from outlast.protocols.ai_sdk import asked, conversation, decisions, encoder, messages
 from outlast.wire.forms import ListOf
+from outlast.wire.task import Said
 from outlast.wire.turn import TurnAnswer
 
 router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON, route_class=AdmittedRoute)
@@ -22,12 +24,15 @@ _STREAM: dict[int | str, dict[str, Any]] = {200: {"description": "A UI message s
 async def chat(
     request: Request,
     sessions: OwnSessions,
+    tasks: OwnTasks,
+    caller: Caller,
     body: Annotated[
         dict[str, Any],
         Body(
             description="As `DefaultChatTransport` sends it: `id`, `messages`, `trigger`, `messageId`. Only the last "
             "message counts, and its id is its idempotency key. `when_busy`, `model` and, for a new chat, `agent` "
-            "may be added."
+            "may be added, and `approvals: false` for clients of version 5, which know no requests for approvals. An "
+            "answer with approval responses is the decision of these calls."
         ),
     ],
 ) -> Response:
@@ -36,7 +41,15 @@ async def chat(
     A chat is a session: the one with the chat's id, or the one of that external id, made when it is first used.
     Closing the connection does not stop the turn.
     """
-    return _response(request, await conversation.answer(sessions, asked.parse(body)))
+    said = asked.parse(body)
+    if not said.decisions:
+        return _response(request, await conversation.answer(sessions, said))
+    check_decider(caller)
+    session = await conversation.find(sessions, said.chat_id)
+    decided = await decisions.decide(
+        session, tasks, said.decisions, message_id=said.message_id, by=Said().said_by(caller.label)
+    )
+    return _response(request, decisions.frames(decided))
 
 
 @router.get(
@@ -55,6 +68,7 @@ async def resume_chat(
             "What is no answer of this chat counts as not given.",
         ),
     ] = None,
+    approvals: Annotated[bool, Query(description="False for clients of version 5.")] = True,
 ) -> Response:
     """The answer that is being made, from its beginning; 204 when there is none, also for a chat that is not there."""
     try:
@@ -64,7 +78,7 @@ async def resume_chat(
     turn_id = await while_there(request, conversation.turn_to_follow(session, after=after, wait=wait))
     if turn_id is None:
         return Response(status_code=204)
-    return _response(request, conversation.turn_frames(session, turn_id))
+    return _response(request, conversation.turn_frames(session, turn_id, has_approvals=approvals))
 
 
 @router.get("/{chat_id}/messages", responses=FOUND)

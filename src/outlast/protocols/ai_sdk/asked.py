@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from outlast.errors import InvalidInput
 from outlast.values.check import check_characters
@@ -22,6 +22,14 @@ MAX_ID = 200
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
 
 
+class _Approval(BaseModel):
+    """Of a call that asks for one; once somebody has decided, with what."""
+
+    id: str
+    approved: StrictBool | None = None
+    reason: str | None = None
+
+
 class _Part(BaseModel):
     """A part of a message; which fields it has follows from its type."""
 
@@ -30,6 +38,8 @@ class _Part(BaseModel):
     url: str | None = None
     media_type: str | None = Field(None, alias="mediaType")
     filename: str | None = None
+    state: str | None = None
+    approval: _Approval | None = None
 
 
 class _Message(BaseModel):
@@ -49,6 +59,16 @@ class _Body(BaseModel):
     when_busy: WhenBusy = "steer"
     model: str | None = None
     agent: str | None = None
+    approvals: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person decided of the call of a task."""
+
+    task_id: str
+    is_approved: bool
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +89,10 @@ class ChatRequest:
     model: str | None
     agent: str | None
     """For a chat that begins with this message; one that there is keeps its own."""
+    has_approvals: bool = True
+    """Its client knows of requests for approvals; version 5 does not."""
+    decisions: Sequence[Decision] = ()
+    """Of the client's last answer, when that is what it sends: nothing is said then."""
 
 
 def parse(body: object) -> ChatRequest:
@@ -80,7 +104,8 @@ def parse(body: object) -> ChatRequest:
         raise InvalidInput(f"This is not a request of an AI SDK chat transport: {_first(exc)}.") from exc
     check_characters(asked.id + last.id, "id of the chat or message")
     is_said, is_regenerate = last.role == "user", asked.trigger == "regenerate-message"
-    if not is_said and not is_regenerate:
+    decisions = [] if is_said or is_regenerate else _decisions(last)
+    if not is_said and not is_regenerate and not decisions:
         raise InvalidInput(f"The last message must be the user's; this one has the role {last.role!r}.")
     return ChatRequest(
         chat_id=asked.id,
@@ -92,7 +117,14 @@ def parse(body: object) -> ChatRequest:
         when_busy=asked.when_busy,
         model=asked.model,
         agent=asked.agent,
+        has_approvals=asked.approvals,
+        decisions=decisions,
     )
+
+
+def _decisions(answer: _Message) -> list[Decision]:
+    found = [each.approval for each in answer.parts if each.state == "approval-responded" and each.approval]
+    return [Decision(each.id, each.approved, each.reason or "") for each in found if each.approved is not None]
 
 
 def _first(exc: ValidationError) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai.ui.vercel_ai.response_types import (
     BaseChunk,
     DataChunk,
+    ToolApprovalRequestChunk,
     ToolInputAvailableChunk,
     ToolInputDeltaChunk,
     ToolInputErrorChunk,
@@ -18,6 +19,7 @@ from pydantic_core import from_json, to_json
 
 from outlast.events.shown import shown
 from outlast.events.types import EventType
+from outlast.wire.task import Task
 
 _BROKEN_OFF = "The answer was broken off before this call was asked for; it did not run."
 _NOT_RUN = "The turn ended before this call ran."
@@ -52,7 +54,8 @@ class _News:
 class CallChunks:
     """Takes what the log says of a turn's calls, and gives the chunks that each makes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_approvals: bool = True) -> None:
+        self._has_approvals = has_approvals
         self._asked: dict[str, _Asked] = {}
         """By part."""
         self._open: dict[str, str] = {}
@@ -119,6 +122,10 @@ class CallChunks:
             return []
         self._answered.add(call_id)
         output = shown(data["part"].get("content"))
+        approval = _approval_of(data)
+        if approval is not None and self._has_approvals:
+            asked = ToolApprovalRequestChunk(approval_id=approval, tool_call_id=call_id)
+            return [asked, *self._tell(call_id, tool, data)]
         if data["outcome"] == "parked":
             return [ToolOutputAvailableChunk(tool_call_id=call_id, output=output), *self._tell(call_id, tool, data)]
         if data["outcome"] == "success":
@@ -135,6 +142,13 @@ class CallChunks:
         return [DataChunk(type="data-call", id=call_id, data=asdict(news))]
 
 
+def _approval_of(data: Mapping[str, Any]) -> str | None:
+    """The task whose approval the call waits for: it has no output until that is decided."""
+    content = data["part"].get("content")
+    handle = cast(dict[str, Any], content) if isinstance(content, dict) else {}
+    return handle.get("task_id") if data["outcome"] == "parked" and handle.get("awaiting") == "approval" else None
+
+
 def _arguments(args: Any) -> Any:
     """A model may send anything as arguments: what is no JSON is shown as it is."""
     if args is None or args == "":
@@ -145,3 +159,21 @@ def _arguments(args: Any) -> Any:
         return from_json(args)
     except ValueError:
         return args
+
+
+def decided_part(task: Task | None) -> dict[str, Any]:
+    """How the part of a call that asked for an approval is by now, as its task is."""
+    closed = None if task is None or task.request is None else task.request.closed
+    if task is None or closed is None or closed.how not in ("approved", "refused"):
+        return {}
+    approval: dict[str, Any] = {"id": task.id, "approved": closed.how == "approved"}
+    if closed.reason:
+        approval["reason"] = closed.reason
+    if closed.how == "refused":
+        return {"state": "output-denied", "approval": approval}
+    if task.state == "succeeded":
+        return {"state": "output-available", "approval": approval, "output": shown(task.result)}
+    if task.is_over:
+        error = task.error or {"message": "It was canceled."}
+        return {"state": "output-error", "approval": approval, "errorText": str(error.get("message"))}
+    return {"state": "approval-responded", "approval": approval}

@@ -51,7 +51,8 @@ async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[byt
     else:
         session = await sessions.create(agent=request.agent, external_id=request.chat_id)
     if request.is_regenerate and await _is_answered(session, request):
-        return turn_frames(session, (await session.regenerate(model=request.model)).id)
+        regenerated = await session.regenerate(model=request.model)
+        return turn_frames(session, regenerated.id, has_approvals=request.has_approvals)
     sent = await session.send(
         request.text,
         when_busy=request.when_busy,
@@ -59,7 +60,9 @@ async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[byt
         model=request.model,
         idempotency_key=request.message_id,
     )
-    return turn_frames(session, sent.turn_id) if sent.turn_id is not None else _later_frames(session, sent.input.id)
+    if sent.turn_id is not None:
+        return turn_frames(session, sent.turn_id, has_approvals=request.has_approvals)
+    return _later_frames(session, sent.input.id, has_approvals=request.has_approvals)
 
 
 async def _is_answered(session: Session, request: ChatRequest) -> bool:
@@ -98,9 +101,9 @@ async def turn_to_follow(session: Session, *, after: str | None, wait: float) ->
     return None
 
 
-async def turn_frames(session: Session, turn_id: TurnId) -> AsyncGenerator[bytes]:
+async def turn_frames(session: Session, turn_id: TurnId, *, has_approvals: bool = True) -> AsyncGenerator[bytes]:
     """One turn from its beginning to its end: replayed as far as it is, then followed."""
-    encoder = TurnEncoder(turn_id)
+    encoder = TurnEncoder(turn_id, has_approvals=has_approvals)
     lead = await retry_while_unavailable(session.turn(turn_id).lead)
     # The end of a turn that is over may be no longer kept: then there is nothing to wait for.
     async with session.events(after=lead.after, follow=not lead.is_over) as stream:
@@ -111,13 +114,13 @@ async def turn_frames(session: Session, turn_id: TurnId) -> AsyncGenerator[bytes
     yield DONE.encode()
 
 
-async def _later_frames(session: Session, input_id: InputId) -> AsyncGenerator[bytes]:
+async def _later_frames(session: Session, input_id: InputId, *, has_approvals: bool) -> AsyncGenerator[bytes]:
     """The turn that delivers a message which waits. If it will not be delivered soon, an end without a message."""
     turn_id = await retry_while_unavailable(lambda: _delivering(session, input_id))
     if turn_id is None:
         yield (frame(StartChunk()) + frame(AbortChunk(reason="held")) + DONE).encode()
         return
-    async with aclosing(turn_frames(session, turn_id)) as frames:
+    async with aclosing(turn_frames(session, turn_id, has_approvals=has_approvals)) as frames:
         async for each in frames:
             yield each
 

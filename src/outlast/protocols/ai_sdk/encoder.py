@@ -1,5 +1,6 @@
 """A turn as a UI message stream of the AI SDK (v1), in the chunks that `ai` 5, 6 and 7 have in common.
 
+A call that waits for an approval has a `tool-approval-request` with its task's id, and no output until it is decided.
 One turn is one assistant message, and its id is the message's id: whoever streams it twice gets the same
 message. What the protocol has no chunk for stands in data parts: `data-task` (id: the task), `data-call`
 (id: the call; what it waits for, how far it is, that it was parked), `data-message` (id: the input; said by a person
@@ -84,7 +85,8 @@ class TurnEncoder:
     Events of other turns are passed over, but for the news of background tasks. After `is_over` it gives nothing.
     """
 
-    def __init__(self, turn_id: TurnId | str) -> None:
+    def __init__(self, turn_id: TurnId | str, *, has_approvals: bool = True) -> None:
+        """`has_approvals`: the client is of version 6 or later, which know of requests for approvals."""
         self.is_over = False
         self.has_spoken = False
         self._turn_id = turn_id
@@ -96,7 +98,7 @@ class TurnEncoder:
         self._finish: str | None = None
         self._model: str | None = None
         self._parts: dict[str, _Part] = {}
-        self._calls = CallChunks()
+        self._calls = CallChunks(has_approvals=has_approvals)
 
     def add(self, event: Event) -> Sequence[BaseChunk]:
         if self.is_over:

@@ -20,6 +20,7 @@ from pydantic_ai.ui.vercel_ai.response_types import (
     TextDeltaChunk,
     TextEndChunk,
     TextStartChunk,
+    ToolApprovalRequestChunk,
     ToolInputAvailableChunk,
     ToolInputErrorChunk,
     ToolInputStartChunk,
@@ -31,6 +32,7 @@ from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.handles.session import Session
 from outlast.handles.turn import Turn
+from outlast.protocols.ai_sdk.calls import decided_part
 from outlast.protocols.ai_sdk.encoder import TurnEncoder
 from outlast.store.repositories.inputs import Input
 
@@ -45,7 +47,17 @@ async def ui_messages(session: Session, turns: Sequence[Turn], *, waiting: Seque
     book = _Book()
     if turns:
         await _read(session, turns, book)
-    return book.close([_user_message(each) for each in waiting])
+    found = book.close([_user_message(each) for each in waiting])
+    await _show_decisions(session, found)
+    return found
+
+
+async def _show_decisions(session: Session, shown: Sequence[UIMessage]) -> None:
+    asking = [part for each in shown for part in each["parts"] if part.get("state") == "approval-requested"]
+    if asking:
+        known = {each.id: each for each in await session.tasks()}
+        for part in asking:
+            part |= decided_part(known.get(part["approval"]["id"]))
 
 
 async def _read(session: Session, turns: Sequence[Turn], book: "_Book") -> None:
@@ -114,6 +126,8 @@ class MessageFold:
             case ToolInputErrorChunk():
                 error = {"state": "output-error", "input": chunk.input, "errorText": chunk.error_text}
                 self._move(chunk.tool_call_id, chunk.tool_name, **error)
+            case ToolApprovalRequestChunk():
+                self._move(chunk.tool_call_id, "", state="approval-requested", approval={"id": chunk.approval_id})
             case ToolOutputAvailableChunk():
                 self._move(chunk.tool_call_id, "", state="output-available", output=chunk.output)
             case ToolOutputErrorChunk():
