@@ -135,6 +135,7 @@ USES: dict[str, Use] = {
     "edit_input": Use({"text": "better"}, before=a_waiting_message),
     "remove_input": Use(before=a_waiting_message),
     "get_result": Use(),
+    "list_turns": Use(),
     "stop": Use({}),
     "resume": Use(),
     "retry": Use(before=a_failed_turn),

@@ -17,11 +17,12 @@ from outlast.events.outcome import Outcome
 from outlast.paging import Page
 from outlast.tool_hints import UNSET, Unset
 from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
+from outlast.wire.event import EventAnswer, EventPage
 from outlast.wire.forms import ListOf
 from outlast.wire.message import InputAnswer, SendOptions, StoredMessage
 from outlast.wire.session import CountsAnswer, InterruptedCall, LastTurnAnswer, SessionAnswer, TitleFrom, budget_of
 from outlast.wire.task import Task
-from outlast.wire.turn import TurnAnswer, Until, Verdict
+from outlast.wire.turn import TurnAnswer, TurnSummary, Until, Verdict
 from outlast.wire.view import SessionView
 
 
@@ -222,6 +223,34 @@ class Session:
         Over as many connections as it takes.
         """
         return EventStream(self._connection, self.id, after=after, follow=follow, types=types)
+
+    async def turn_list(self, *, before: str | None = None, limit: int = 50) -> Page[TurnSummary]:
+        """The last turns in a few words, or those before another one; oldest first. `next`: give it as `before`."""
+        answer = await self._connection.get(f"{self._path}/turns", before=before, limit=limit)
+        found = ListOf[TurnSummary].model_validate(answer)
+        return Page(found.items, found.next)
+
+    async def log(
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        turn_id: str | None = None,
+        task_id: str | None = None,
+        types: Sequence[str] = (),
+        limit: int = 1_000,
+    ) -> Sequence[EventAnswer]:
+        """A page of the log: after a position, or (`before`) the last events before one; of a turn, a task, types."""
+        answer = await self._connection.get(
+            f"{self._path}/events",
+            after=after,
+            before=before,
+            turn=turn_id,
+            task=task_id,
+            types=",".join(types) or None,
+            limit=min(max(limit, 1), 1_000),
+        )
+        return EventPage.model_validate(answer).items
 
     async def view(self, *, turns: int = 30, before: str | None = None) -> SessionView:
         """The session as people see it: its last turns, or those before another one, what waits, and its open tasks.

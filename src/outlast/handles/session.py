@@ -1,6 +1,7 @@
 """A session as a program holds it: a handle on what is stored, valid across restarts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeVar, Unpack
@@ -26,7 +27,7 @@ from outlast.handles.services.services import Services
 from outlast.handles.turn import Sent, Turn, is_settled, last_outcome, seconds_left, settled
 from outlast.ids import InputId, TurnId
 from outlast.paging import Page
-from outlast.store.repositories import inputs, messages, task_facts, tasks, turns
+from outlast.store.repositories import events, inputs, messages, task_facts, tasks, turns
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.sessions import SessionRow
 from outlast.store.repositories.stored_task import Task as StoredTask
@@ -39,10 +40,11 @@ from outlast.transitions.sessions import constraints, profile
 from outlast.transitions.sessions.profile import Profile
 from outlast.transitions.turns import inbox
 from outlast.wire.constraints import Permissions
+from outlast.wire.event import EventAnswer
 from outlast.wire.message import SendOptions
 from outlast.wire.schedule import MissedPolicy, OverlapPolicy, Schedule
 from outlast.wire.task import Task
-from outlast.wire.turn import Until, Verdict
+from outlast.wire.turn import TurnSummary, Until, Verdict
 from outlast.wire.view import SessionView
 
 T = TypeVar("T")
@@ -169,6 +171,29 @@ class Session(SeenSession):
         rows = await self._read(read)
         shown = [self.turn(row.id) for row in rows[-most:]]
         return Page(shown, shown[0].id if len(rows) > most else None)
+
+    async def turn_list(self, *, before: TurnId | str | None = None, limit: int = 50) -> Page[TurnSummary]:
+        """The last turns in a few words, or those before another one; oldest first. `next`: give it as `before`."""
+        begin, most = None if before is None else await self.turn(before).begins_after() + 1, paging.clamp(limit)
+        rows = await self._read(partial(turns.latest, session_id=self.id, before=begin, limit=most + 1))
+        show = self._services.shown.error
+        shown = [TurnSummary.of(replace(row, error=show(row.error))) for row in rows[-most:]]
+        return Page(shown, shown[0].id if len(rows) > most else None)
+
+    async def log(
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        turn_id: str | None = None,
+        task_id: str | None = None,
+        types: Sequence[str] = (),
+        limit: int = 1_000,
+    ) -> Sequence[EventAnswer]:
+        """A page of the log: after a position, or (`before`) the last events before one; of a turn, a task, types."""
+        wanted = events.Chosen(after, before, turn_id, task_id, types, min(max(limit, 1), 1_000))
+        found = await self._read(partial(events.chosen, session_id=self.id, wanted=wanted))
+        return [EventAnswer.of(self._services.shown.event(each)) for each in found]
 
     async def first_turn(self) -> Turn | None:
         """The turn that the session began with, as it was made last; None if it had none yet."""

@@ -1,5 +1,6 @@
 """A turn on the wire: what it came to, and what is asked of it."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -52,6 +53,23 @@ class OutcomeAnswer(Answer):
     attempt: int
     no_worker_for: str | None = Field(description="The agent it waits for, while no worker is there that has it.")
     is_over: bool
+
+
+class TurnSummary(Answer):
+    """A turn in a list."""
+
+    id: str
+    origin: str
+    state: Literal["queued", "running", "completed", "failed", "stopped"]
+    attempt: int
+    agent: str
+    model: str | None
+    first_event: int = Field(description="Where it begins in the log.")
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    error: dict[str, JsonValue] | None
+    stop_reason: str | None
 
 
 class StopBody(Body):

@@ -6,13 +6,25 @@ from fastapi import APIRouter, Query, Request
 
 from outlast.api.admission import AdmittedRoute
 from outlast.api.auth import Caller
-from outlast.api.wiring import COMMON, DECIDED, FOUND, OwnSession, Wait, while_there
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSession, Wait, while_there
 from outlast.errors import NotFound
 from outlast.ids import TurnId
+from outlast.wire.forms import ListOf
 from outlast.wire.message import InputAnswer
-from outlast.wire.turn import IDLE, OutcomeAnswer, RegenerateBody, SettleBody, StopBody, TurnAnswer, Until
+from outlast.wire.turn import IDLE, OutcomeAnswer, RegenerateBody, SettleBody, StopBody, TurnAnswer, TurnSummary, Until
 
 router = APIRouter(prefix="/sessions/{session_id}", tags=["turns"], responses=COMMON, route_class=AdmittedRoute)
+
+
+@router.get("/turns", responses=FOUND)
+async def list_turns(
+    session: OwnSession,
+    before: Annotated[str | None, Query(max_length=100, description="`next` of the page of later turns.")] = None,
+    limit: Limit = 50,
+) -> ListOf[TurnSummary]:
+    """The last turns, oldest first; `next` is the `before` of the page of those before them."""
+    page = await session.turn_list(before=before, limit=limit)
+    return ListOf(items=list(page.items), next=page.next)
 
 
 @router.get("/result", responses=FOUND)

@@ -1,6 +1,7 @@
 """Events: reading the log page by page, folding ended parts, leaving out what was dropped."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ from outlast.ids import SessionId, TurnId
 from outlast.store.sql.statement import Row, Statement
 from outlast.store.tables import events, sessions
 from outlast.store.unit import Unit
-from outlast.values import row_json
+from outlast.values import clean, row_json
 
 PAGE = 1_000
 _FEW = 100
@@ -88,6 +89,35 @@ def page(connection: sa.Connection, session_id: SessionId, after: int, limit: in
     """The next events after a number. One that was folded over that number gives only its rest."""
     rows = _AFTER.rows(connection, session=session_id, after=after, limit=min(limit, PAGE))
     return [cut(from_row(row), after) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which events of a log: between two positions, of a turn, of a task, of types. With `before`, the last ones."""
+
+    after: int = 0
+    before: int | None = None
+    turn_id: str | None = None
+    task_id: str | None = None
+    types: Sequence[str] = ()
+    limit: int = PAGE
+
+
+def chosen(connection: sa.Connection, session_id: SessionId, wanted: Chosen) -> list[Event]:
+    """In the order of the log."""
+    query = sa.select(events).where(events.c.session_id == session_id, events.c.number > wanted.after)
+    if wanted.before is not None:
+        query = query.where(events.c.number < wanted.before)
+    if wanted.turn_id is not None:
+        query = query.where(events.c.turn_id == clean.text(wanted.turn_id))
+    if wanted.task_id is not None:
+        query = query.where(events.c.task_id == clean.text(wanted.task_id))
+    if wanted.types:
+        query = query.where(events.c.type.in_([clean.text(each) for each in wanted.types]))
+    is_last = wanted.before is not None
+    query = query.order_by(events.c.number.desc() if is_last else events.c.number)
+    rows = connection.execute(query.limit(min(wanted.limit, PAGE))).mappings().all()
+    return [cut(from_row(row), wanted.after) for row in (reversed(rows) if is_last else rows)]
 
 
 def stored_of_turn(
