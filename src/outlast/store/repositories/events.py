@@ -128,7 +128,7 @@ def stored_of_turn(
     `before`: where the next turn begins.
     """
     found: list[Row] = []
-    after, limit = first - 1, _FEW
+    after, limit = first - 1, _FEW if before is None else min(_FEW, before - first)
     while True:
         rows = _AFTER.rows(connection, session=session_id, after=after, limit=limit)
         for row in rows:
