@@ -12,7 +12,8 @@ The rule is that of Debian's cron:
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
@@ -20,6 +21,10 @@ from outlast.errors import InvalidInput
 from outlast.timing.zones import zone_of
 
 FIELDS = 5
+_YEARS = 50
+_MINUTE = timedelta(minutes=1)
+_QUARTER = timedelta(minutes=15)
+"""No zone's clock is off by less, nor changed by less."""
 _LONGEST = 200
 _WINDOWS = tuple(timedelta(days=each) for each in (1 / 24, 1, 8, 32, 367, 1500, 6000))
 """How far back to look for the last instants: none of these holds so many that a look takes long."""
@@ -51,7 +56,13 @@ def after(expression: str, zone: str, instant: datetime) -> Iterator[datetime]:
         coming = CronSim(expression, instant.astimezone(zone_of(zone)))
     except CronSimError as exc:
         raise _refused(expression, str(exc).lower()) from exc
-    return _increasing(coming, instant)
+    # Where the clock is changed by half an hour, cronsim's walk by whole hours leaves minutes out.
+    return _increasing(coming, instant) if _is_fixed(expression) else _minutes(coming, zone_of(zone), instant)
+
+
+def _is_fixed(expression: str) -> bool:
+    minutes, hours, *_ = expression.split()
+    return not minutes.startswith("*") and not hours.startswith("*")
 
 
 def _increasing(coming: CronSim, last: datetime) -> Iterator[datetime]:
@@ -64,6 +75,32 @@ def _increasing(coming: CronSim, last: datetime) -> Iterator[datetime]:
                 yield found
     except OverflowError:
         return
+
+
+def _minutes(fields: CronSim, zone: ZoneInfo, last: datetime) -> Iterator[datetime]:
+    """Each minute that there is and whose showing on the zone's clock the expression names."""
+    at = last.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
+    try:
+        end = at.replace(year=at.year + _YEARS, day=min(at.day, 28))
+        while at <= end:
+            local = at.astimezone(zone)
+            if local.month not in fields.months or not fields.match_day(local.date()):
+                at = _next_day(local)
+            elif local.hour not in fields.hours:
+                at += _QUARTER - timedelta(minutes=local.minute % 15)
+            else:
+                if local.minute in fields.minutes:
+                    yield at
+                at += _MINUTE
+    except (OverflowError, ValueError):
+        return
+
+
+def _next_day(local: datetime) -> datetime:
+    """Where its midnight is skipped, the first minute after it; a time of the day before is looked at and passed."""
+    midnight = datetime.combine(local.date() + timedelta(days=1), time(), tzinfo=local.tzinfo)
+    now, then = local.astimezone(UTC), midnight.astimezone(UTC)
+    return then if then > now else now + _MINUTE
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,3 +88,19 @@ def _instant(given: datetime | str, zone: str) -> datetime:
 
 def _refused(given: str, why: str = "write it as RFC 3339") -> InvalidInput:
     return InvalidInput(f"at: {given[:100]!r} is not a time: {why}, such as 2027-03-28T09:00:00+02:00.", field="at")
+
+
+def parse_words(words: str, zone: str = "UTC") -> When:
+    """One text, as models write it: five fields are cron, what reads as RFC 3339 is a time, anything else a delay."""
+    words = words.strip()
+    if len(words.split()) == crons.FIELDS and not words.lower().startswith("in "):
+        return parse(cron=words, zone=zone)
+    if _TIME.fullmatch(words) is not None:
+        return parse(at=words, zone=zone)
+    try:
+        return parse(delay=words, zone=zone)
+    except InvalidInput as exc:
+        raise InvalidInput(
+            f"{words[:100]!r} is no time: write five fields of cron, an RFC 3339 time, or 'in 20 minutes'.",
+            field="when",
+        ) from exc

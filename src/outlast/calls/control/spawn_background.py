@@ -12,6 +12,7 @@ from pydantic_ai.toolsets import ToolsetTool
 
 from outlast.calls.call import RunningCall
 from outlast.calls.control.parts import ControlParts, this_call
+from outlast.calls.control.schedules import made, spawning_schedule, told
 from outlast.calls.narration import Narration
 from outlast.errors import Forbidden, InvalidInput, TooManyTasks
 from outlast.store.database import retry_while_unavailable
@@ -42,11 +43,38 @@ def spawn_background(parts: ControlParts) -> Tool[Any]:
             str | None, Field(description="Tasks of one group wake you once, when all of them have ended.")
         ] = None,
         wake: Annotated[Wake | None, Field(description="silent: do not wake you at its end.")] = None,
+        schedule: Annotated[
+            str | None, Field(description="When, instead of now: as `when` of the tool schedule.")
+        ] = None,
+        zone: Annotated[str, Field(description="IANA zone of its cron.")] = "UTC",
+        wake_if: Annotated[
+            dict[str, Any] | None,
+            Field(
+                description="With a cron: a monitor that wakes you only if its result meets this. {kind: changed | "
+                "equals | matches | above | below, value, path such as 'jobs[0].state'}"
+            ),
+        ] = None,
     ) -> dict[str, Any]:
         """Start a tool in the background and get its task at once: for work whose result you need later."""
         call = this_call()
         found = await _checked(ctx, parts, call, tool, args)
         said = hints_of(found.tool_def.metadata)
+        narration = Narration(tool, said, args, call.secrets.mask).phases
+        if schedule is not None:
+            spec: dict[str, Any] = {
+                "args": args,
+                "wake": wake or said.wake or WakePolicy.ON_TERMINAL.value,
+                "group": group or said.group,
+                "may_run_again": said.may_run_again,
+                "deadline_seconds": None if said.deadline is None else said.deadline.total_seconds(),
+                "progress_seconds": None if said.progress_deadline is None else said.progress_deadline.total_seconds(),
+                "max_attempts": said.max_attempts,
+                "narration": dict(narration),
+            }
+            new = spawning_schedule(call, tool, spec, when=schedule, zone=zone, title=title, condition=wake_if)
+            return told(await made(parts, call, new))
+        if wake_if is not None:
+            raise ToolFailed("wake_if is of a monitor: give it a cron expression as `schedule` too.")
         wanted = Spawn(
             tool,
             args,
@@ -59,7 +87,7 @@ def spawn_background(parts: ControlParts) -> Tool[Any]:
             deadline=said.deadline or parts.call_deadline,
             progress_deadline=said.progress_deadline,
             max_attempts=said.max_attempts,
-            narration=Narration(tool, said, args, call.secrets.mask).phases,
+            narration=narration,
         )
         return _handle(await _spawned(parts, call, wanted))
 

@@ -15,6 +15,7 @@ from outlast.calls.control.parts import ControlParts
 from outlast.calls.control.read_output import read_output
 from outlast.calls.control.report_result import report_result
 from outlast.calls.control.run_sub_session import run_sub_session
+from outlast.calls.control.schedules import cancel_schedule, list_schedules, schedule
 from outlast.calls.control.spawn_background import spawn_background
 from outlast.calls.deferrable import as_functions
 
@@ -24,6 +25,9 @@ TOOLS: Sequence[Callable[[ControlParts], Tool[Any]]] = (
     spawn_background,
     run_sub_session,
     report_result,
+    schedule,
+    list_schedules,
+    cancel_schedule,
 )
 """Each is a module of its own, with what it asks of the runtime. None is parked: their hints say so."""
 
