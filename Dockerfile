@@ -1,9 +1,15 @@
 # An image with Outlast and an app: `docker build -t agents .` Your own app: `--build-arg APP=path/to/app.py`.
 # One container is a whole server, on a SQLite file in the volume /data; deploy/compose.yml runs many on PostgreSQL.
+FROM node:22-slim AS console
+WORKDIR /source/web
+COPY web ./
+RUN npm ci --omit=dev && npm run build
+
 FROM python:3.13-slim AS wheel
 WORKDIR /source
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src ./src
+COPY --from=console /source/src/outlast/api/console ./src/outlast/api/console
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel .
 
 FROM python:3.13-slim
