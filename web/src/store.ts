@@ -95,6 +95,7 @@ function flush(): void {
   isScheduled = false;
   const events = queue;
   queue = [];
+  noteSeen(events);
   const views = { ...get().views };
   const bySession = Map.groupBy(events, (each) => each.session_id);
   for (const [id, own] of bySession) if (id !== null && views[id]) views[id] = reduceAll(views[id], own);
@@ -151,9 +152,24 @@ export function forget(id: string): void {
   tell();
 }
 
+/** Keys and ids of inputs that the log has told of: what was sent under them is no longer pending, whatever became of it. */
+const seen = new Set<string>();
+
 export function setPending(id: string, change: (pending: Pending[]) => Pending[]): void {
   const { pending } = get();
-  set({ pending: { ...pending, [id]: change(pending[id] ?? []) } });
+  const isNew = ({ key, input_id }: Pending) => !seen.has(key) && !(input_id && seen.has(input_id));
+  set({ pending: { ...pending, [id]: change(pending[id] ?? []).filter(isNew) } });
+}
+
+function noteSeen(events: readonly LogEvent[]): void {
+  const sessions = new Set<string>();
+  for (const { type, session_id, data } of events) {
+    if (!type.startsWith("input.") || session_id === null) continue;
+    const { key, input_id } = data as { key?: string | null; input_id?: string };
+    for (const each of [key, input_id]) if (each) seen.add(each);
+    sessions.add(session_id);
+  }
+  for (const id of sessions) if (get().pending[id]) setPending(id, (all) => all);
 }
 
 /** Follows the output of a task, from an offset or its end on. */

@@ -77,6 +77,9 @@ class Page:
     async def screenshot(self, path: str) -> None:
         await self._do("screenshot", {"path": path, "fullPage": True})
 
+    async def resize(self, width: int, height: int) -> None:
+        await self._do("setViewportSize", {"width": width, "height": height})
+
     async def problems(self) -> list[str]:
         """What went wrong in all tabs since it was last asked for: errors in the console, exceptions."""
         return await self._do("problems")

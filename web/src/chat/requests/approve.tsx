@@ -8,7 +8,8 @@ type Props = { task_id: string; request: Request; act: Act };
 /** Approved as it is or with other arguments, or refused with a reason that the model is told. */
 export function Approve({ task_id, request, act }: Props) {
   const before = request.args === undefined ? "" : JSON.stringify(request.args, null, 2);
-  const [args, setArgs] = useState(before);
+  const [edited, setArgs] = useState<string | null>(null);
+  const args = edited ?? before;
   const [reason, setReason] = useState("");
   const [isRefusing, setRefusing] = useState(false);
   const [wrong, setWrong] = useState(false);

@@ -1,0 +1,80 @@
+"""For the console: the model says what the user's words ask for. A gate named in them is opened by a file beside the
+database, so that a server that was killed and started again finds it open."""
+
+import asyncio
+from pathlib import Path
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
+
+from outlast import Outlast, Settings, hints, output, progress
+from outlast.testing import ScriptedModel, Step, call, error, gate, last_user_text, reasoning, text
+
+HOSTILE = """# Look
+
+<script>alert(1)</script> <img src=x onerror=alert(2)> <iframe src="https://evil.example/f"></iframe>
+
+[click](javascript:alert(3)) [data](data:text/html,<script>alert(4)</script>) ![spy](https://evil.example/pixel.png)
+
+| a | b |
+|---|---|
+| 1 | <b onclick="alert(5)">2</b> |
+
+- [ ] a box
+
+```python
+print("<script>alert(6)</script>")
+```
+"""
+
+
+async def _open(name: str) -> None:
+    file = Path(f"{name}.open")
+    while not file.exists():  # noqa: ASYNC110, ASYNC240 - opened by another process; a look takes no time
+        await asyncio.sleep(0.02)
+
+
+def _reply(messages: list[ModelMessage]) -> Step:
+    last = messages[-1].parts[-1]
+    said = last_user_text(messages) or ""
+    word, _, name = said.partition(" ")
+    if isinstance(last, ToolReturnPart):
+        return "It goes on." if "task_id" in str(last.content) else f"Seen: {last.content}"
+    match word:
+        case "hello":
+            return [reasoning("Hm."), text("Hello there.", chunk=4)]
+        case "slow":
+            return [text("One "), gate(lambda: _open(name)), text("two.")]
+        case "survey":
+            return call("survey", name=name)
+        case "pay":
+            return call("pay", euros=100)
+        case "hostile":
+            return text(HOSTILE, chunk=40)
+        case "fail":
+            return error(400)
+        case _:
+            return "The work is done." if "background" in said and "task" in said else f"You said {said}."
+
+
+def _make() -> Outlast[None, str]:
+    agent = Agent(ScriptedModel(_reply), name="clerk")
+
+    @agent.tool_plain(metadata=hints(budget=0.05))
+    async def survey(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Look at a river, for as long as its gate is closed."""
+        output("At the first bridge.\n")
+        progress(1, 4, unit="places")
+        await _open(name)
+        return "Twelve birds."
+
+    @agent.tool_plain(metadata=hints(approve=True))
+    async def pay(euros: int) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Pay somebody."""
+        return f"paid {euros}"
+
+    settings = Settings(durability="normal", max_requests_per_minute=10**6, max_open_requests_per_owner=10**4)
+    return Outlast(agent, database="console.db", settings=settings)
+
+
+app = _make()
