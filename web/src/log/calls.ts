@@ -41,7 +41,7 @@ export const calls = {
       state: "ended",
       outcome,
       result: shown(part.content),
-      files: filesIn(content),
+      files: filesIn(part.content, content),
       artifacts: (artifacts as CallBlock["artifacts"] | undefined) ?? [],
       task_id: task_id ?? null,
       reason: null,

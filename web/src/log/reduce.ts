@@ -1,7 +1,6 @@
 // The one place where events become what is shown. Pure: a view and an event give the next view. What has not changed
 // is the same object, so that nothing is drawn twice. An event type without a case here does not compile.
 import type { LogEvent } from "../api/types";
-import { withoutParts } from "./blocks";
 import { calls } from "./calls";
 import { accepted, delivered, edited, removed } from "./inbox";
 import { changedTask, closedRequest, openedRequest } from "./tasks";
@@ -57,7 +56,7 @@ function step(view: View, event: LogEvent): View {
     case "response.completed":
       return turns.answered(view, event);
     case "response.dropped":
-      return turns.change(view, event.turn_id, (turn) => withoutParts(turn, event.data.dropped));
+      return turns.dropped(view, event);
     case "call.started":
       return calls.started(view, event);
     case "call.waiting":
@@ -78,6 +77,13 @@ function step(view: View, event: LogEvent): View {
       return openedRequest(view, event);
     case "request.closed":
       return closedRequest(view, event);
+    case "schedule.created":
+    case "schedule.changed":
+    case "schedule.paused":
+    case "schedule.fired":
+    case "schedule.skipped":
+    case "schedule.deleted":
+      return view; // a schedule belongs to an owner: its page asks for it
     case "stream.opened":
     case "stream.live":
     case "stream.lagged":

@@ -1,7 +1,7 @@
 // Turns: how they begin and end, and what is said in them.
 import type { LogEvent } from "../api/types";
 import { append, closed, newCall, withoutParts } from "./blocks";
-import { plus, totalOf } from "./usage";
+import { NONE, plus, totalOf } from "./usage";
 import { shown } from "./values";
 import type { Block, SaidBlock, Turn, TurnError, View } from "./view";
 
@@ -31,6 +31,7 @@ function queued(view: View, event: Of<"turn.queued">): View {
     blocks: [],
     left_out: 0,
     text: "",
+    usage: NONE,
   };
   const turns = view.turns.filter((each) => each !== old && each.id !== turn.id);
   return { ...view, turns: [...turns, turn], session: { ...view.session, state: "queued", turn_id: turn.id } };
@@ -48,7 +49,7 @@ function started(view: View, event: Of<"turn.started"> | Of<"turn.resumed">): Vi
   const model = event.type === "turn.started" ? event.data.model : undefined;
   const session = { ...view.session, state: "running" as const, turn_id: event.turn_id };
   return change({ ...view, session }, event.turn_id, (turn) => ({
-    ...withoutParts(turn, dropped),
+    ...said(withoutParts(turn, dropped)),
     state: "running",
     attempt,
     model: model ?? turn.model ?? null,
@@ -97,7 +98,11 @@ function answered(view: View, event: Of<"response.completed">): View {
   }));
 }
 
-export const turns = { change, queued, started, ended, noted, answered };
+function dropped(view: View, event: Of<"response.dropped">): View {
+  return change(view, event.turn_id, (turn) => said(withoutParts(turn, event.data.dropped)));
+}
+
+export const turns = { change, queued, started, ended, noted, answered, dropped };
 
 export const parts = {
   started(view: View, event: Of<"part.started">): View {

@@ -19,7 +19,7 @@ export function totalOf(known: Usage | null | undefined, given: Given): Usage {
   return { ...NONE, cost_microdollars: null, ...(given as Partial<Usage>) };
 }
 
-const NONE: Usage = {
+export const NONE: Usage = {
   requests: 0,
   input_tokens: 0,
   output_tokens: 0,

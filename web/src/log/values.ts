@@ -1,5 +1,5 @@
 // Values of tools as they stand in the log: what is too large for it lies in the file store, and is shown by its beginning.
-import type { Preview, ShownFile } from "./view";
+import { isPreview, type Preview, type ShownFile } from "./view";
 
 type Fields = { [name: string]: unknown };
 type Kept = { key?: string; preview?: string; bytes?: number };
@@ -21,20 +21,22 @@ function preview({ key, preview, bytes }: Kept): Preview {
   return { $preview: preview ?? "", bytes: bytes ?? 0, file_id, href: file_id === null ? "" : `/v1/files/${file_id}` };
 }
 
-/** The files among what a tool told the model beside its value. */
-export function filesIn(content: unknown): ShownFile[] {
-  if (!Array.isArray(content)) return [];
-  return content.filter((each) => isFields(each) && each.kind === "binary").map((each) => file(each as Fields));
+/** The files in what a tool gave, and among what it told the model beside that. */
+export function filesIn(...given: unknown[]): ShownFile[] {
+  return given
+    .flatMap((each) => (Array.isArray(each) ? each : [each]))
+    .filter((each): each is Fields => isFields(each) && each.kind === "binary")
+    .map(file);
 }
 
 function file(given: Fields): ShownFile {
-  const kept = isFields(given.data) && isFields(given.data.$file) ? (given.data.$file as Kept) : null;
-  const size = typeof given.data === "string" ? Math.floor((given.data.length * 3) / 4) : 0;
+  const data = shown(given.data);
+  const kept = isPreview(data) ? data : null;
   return {
-    id: kept?.key ?? null,
+    id: kept?.file_id ?? null,
     name: typeof given.identifier === "string" ? given.identifier : null,
     media_type: typeof given.media_type === "string" ? given.media_type : "application/octet-stream",
-    bytes: kept ? (kept.bytes ?? 0) : size,
+    bytes: kept?.bytes ?? (typeof data === "string" ? Math.floor((data.length * 3) / 4) : 0),
   };
 }
 
