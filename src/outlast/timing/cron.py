@@ -123,6 +123,8 @@ def passed(expression: str, zone: str, first: datetime, until: datetime, *, most
                 break
             last.append(each)
             count += 1
+        if begin == first and not last:
+            return Passed([first])  # it was one by the rules of its zone at that time, and these have changed since
         if begin == first or count >= most + 1:
             return Passed(list(last), count - len(last), is_more=begin > first)
     return Passed([first], is_more=True)

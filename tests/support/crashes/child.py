@@ -20,6 +20,7 @@ _PROCESSES.set_forkserver_preload(
         "tests.support.crashes.parking_child",
         "tests.support.crashes.regenerating_child",
         "tests.support.crashes.scenarios",
+        "tests.support.crashes.scheduling_child",
         "tests.support.crashes.viewing_child",
     ]
 )
