@@ -35,7 +35,7 @@ function Shown({ id, view, link }: { id: string; view: View; link: string }) {
   const hasTasks = Object.values(view.tasks).some((each) => !hasEnded(each));
   return (
     <div className="flex h-full min-h-0 flex-col" data-session={id} data-as-of={view.as_of} data-link={link}>
-      <Header session={view.session} />
+      <Header view={view} />
       <section
         tabIndex={0}
         aria-label="Conversation"

@@ -1,13 +1,22 @@
+import { useEffect } from "react";
 import { Link } from "wouter";
-import type { Session } from "../api/types";
+import type { View } from "../log/view";
 import { SessionMenu } from "../sessions/menu";
-import { titleOf } from "../sessions/title";
+import { shownTitle } from "../sessions/title";
 import { SettingsButton } from "./settings";
 
-export function Header({ session }: { session: Session }) {
+export function Header({ view }: { view: View }) {
+  const { session } = view;
+  const title = shownTitle(view);
+  useEffect(() => {
+    document.title = `${title} · Outlast`;
+    return () => {
+      document.title = "Outlast";
+    };
+  }, [title]);
   return (
     <header className="flex min-h-14 items-center gap-2 border-b border-line px-4 max-md:ps-14">
-      <h1 className="min-w-0 flex-1 truncate text-[15px] font-semibold">{titleOf(session)}</h1>
+      <h1 className="min-w-0 flex-1 truncate text-[15px] font-semibold">{title}</h1>
       {session.parent_id && (
         <Link to={`/sessions/${session.parent_id}`} className="shrink-0 text-sm text-accent underline">
           To the parent
