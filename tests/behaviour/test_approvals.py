@@ -10,7 +10,7 @@ from outlast import Outlast, Permissions, Session, Task, hints
 from outlast.errors import Conflict, Forbidden, InvalidInput
 from outlast.testing import ScriptedModel, call
 from tests.support.turns.background import stored_task, task_that
-from tests.support.turns.runtime import Runtime, events_of
+from tests.support.turns.runtime import Runtime, events_of, scripted
 
 RAN: list[int] = []
 
@@ -224,3 +224,33 @@ async def test_a_session_in_which_somebody_is_needed_is_unread(runtime: Runtime)
         assert session.is_unread
         assert (session.counts.open_tasks, session.counts.awaiting_input) == (1, 1)
         assert (await task_that(session, lambda each: each.id == task.id)).request is not None
+
+
+async def test_always_in_this_session(runtime: Runtime) -> None:
+    """A13, A7: a rule spares such calls in this session alone, is listed, and can be withdrawn."""
+    ran: list[int] = []
+
+    def pay(amount: int) -> str:
+        ran.append(amount)
+        return f"paid {amount}"
+
+    asked = Tool(pay, metadata=hints(approve=True))
+    steps = [call("pay", amount=5), "One.", "Two.", call("pay", amount=7), "Three.", call("pay", amount=500), "Four."]
+    model = scripted(*steps, call("pay", amount=7), "Five.", call("pay", amount=1), "Six.")
+    async with runtime(model, tools=[asked]) as outlast:
+        session, other = await outlast.sessions.create(), await outlast.sessions.create()
+        await (await session.send("pay")).outcome()
+        (task,) = (await outlast.tasks.requests()).items
+        with pytest.raises(InvalidInput, match="not about this call"):
+            await outlast.tasks.approve(task.id, always="pay(amount>100)")
+        await outlast.tasks.approve(task.id, by="Ada", always="pay(amount<=100)")
+        await session.settled()
+        assert (await (await session.send("again")).outcome()).calls[0].result == "paid 7"
+        assert (await (await session.send("much")).outcome()).calls[0].result["awaiting"] == "approval"
+        assert (await (await other.send("pay")).outcome()).calls[0].result["awaiting"] == "approval"
+        [rule] = (await session.refresh()).permissions.always
+        assert (rule.rule, rule.by) == ("pay(amount<=100)", "Ada")
+        await session.withdraw_always(rule.id)
+        assert session.permissions.always == []
+        assert (await (await session.send("again")).outcome()).calls[0].result["awaiting"] == "approval"
+        assert ran == [5, 7]

@@ -19,7 +19,7 @@ from outlast.cli.terminal.stream import guard
 from outlast.cli.verbs import connections, database, files, keys, schedules, sessions, webhooks
 from outlast.cli.verbs.about import me, open_, pause, resume, usage
 from outlast.cli.verbs.doctor import doctor
-from outlast.cli.verbs.requests import approvals, approve, refuse, reply
+from outlast.cli.verbs.requests import approvals, approve, ask_again, refuse, reply
 from outlast.cli.verbs.spawn import spawn
 from outlast.cli.verbs.talk import attach, send, stop
 from outlast.cli.verbs.tasks import cancel, complete, logs, ps, settle, wait
@@ -67,6 +67,7 @@ for verb in (
     settle,
     approvals,
     approve,
+    ask_again,
     refuse,
     reply,
     me,

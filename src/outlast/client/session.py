@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, Unpack
+from urllib.parse import quote
 from uuid import uuid4
 
 from pydantic_core import to_jsonable_python
@@ -281,6 +282,11 @@ class Session:
         """End a hold; what waited starts a turn."""
         answer = TurnAnswer.model_validate(await self._post("resume"))
         return None if answer.turn_id is None else self.turn(answer.turn_id)
+
+    async def withdraw_always(self, rule_id: str) -> "Session":
+        """Calls that this rule of `permissions.always` is about need an approval again; those that run go on."""
+        await self._connection.ask("DELETE", f"{self._path}/always/{quote(rule_id, safe='')}")
+        return await self.refresh()
 
     async def retry(self) -> Turn:
         """Go on from the last committed message after a turn that failed or was stopped."""

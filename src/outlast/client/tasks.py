@@ -146,10 +146,19 @@ class Tasks:
         return await self._answered(task_id, "reply", {"value": value, "by": by, "request_id": request_id})
 
     async def approve(
-        self, task_id: str, *, by: str | None = None, args: Mapping[str, JsonValue] | None = None
+        self,
+        task_id: str,
+        *,
+        by: str | None = None,
+        args: Mapping[str, JsonValue] | None = None,
+        always: str | bool = False,
     ) -> Task:
-        """Let a call run that waits for an approval, with these arguments if some are given."""
-        return await self._answered(task_id, "approve", {"by": by, "args": args})
+        """Let a call run that waits for an approval, with these arguments if some are given.
+
+        `always`: later calls of the tool in this session are not asked about either, or those that this rule is about,
+        such as `pay(amount<=100)`; the session's `permissions.always` lists it, and `withdraw_always` takes it back.
+        """
+        return await self._answered(task_id, "approve", {"by": by, "args": args, "always": always})
 
     async def refuse(self, task_id: str, *, by: str | None = None, reason: str = "") -> Task:
         """Keep a call from running that waits for an approval; the model is told who refused it, and why."""

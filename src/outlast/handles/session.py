@@ -254,6 +254,12 @@ class Session(SeenSession):
         )
         return None if turn_id is None else self.turn(turn_id)
 
+    async def withdraw_always(self, rule_id: str) -> "Session":
+        """Calls that this rule of `permissions.always` is about need an approval again; those that run go on."""
+        withdraw = partial(constraints.withdraw_always, session_id=self.id, rule_id=rule_id, owner_id=self.owner_id)
+        await self._database.transaction(withdraw, name="update")
+        return await self.refresh()
+
     async def retry(self) -> Turn:
         """Go on from the last committed message after a turn that failed or was stopped."""
         turn_id = await self._database.transaction(

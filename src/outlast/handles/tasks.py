@@ -254,15 +254,25 @@ class Tasks:
         )
 
     async def approve(
-        self, task_id: TaskId | str, *, by: str | None = None, args: Mapping[str, Any] | None = None
+        self,
+        task_id: TaskId | str,
+        *,
+        by: str | None = None,
+        args: Mapping[str, Any] | None = None,
+        always: str | bool = False,
     ) -> Task:
-        """Let a call run that waits for an approval, with these arguments if some are given."""
+        """Let a call run that waits for an approval, with these arguments if some are given.
+
+        `always`: later calls of the tool in this session are not asked about either, or those that this rule is about,
+        such as `pay(amount<=100)`; the session's `permissions.always` lists it, and `withdraw_always` takes it back.
+        """
         approve = partial(
             requests.approve,
             task_id=TaskId(task_id),
             owner_id=self.owner_id,
             by=by or self.owner_id,
             args=None if args is None else dict(args),
+            always=always,
         )
         return await self._answered(approve, "approve")
 

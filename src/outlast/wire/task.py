@@ -1,7 +1,7 @@
 """A background task on the wire."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -185,6 +185,11 @@ class ReplyBody(Said):
 
 class ApproveBody(Said):
     args: dict[str, JsonValue] | None = Field(default=None, description="Run it with these arguments instead.")
+    always: bool | Annotated[str, Field(min_length=1, max_length=2_000)] = Field(
+        default=False,
+        description="Later calls of the tool in this session run without being asked for, or those that this rule is "
+        "about, such as `pay(amount<=100)`.",
+    )
 
 
 class RefuseBody(Said):

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from outlast.api.admission import AdmittedRoute
+from outlast.api.auth import Decider
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Cursor, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.errors import InvalidInput
 from outlast.wire.forms import ListOf
@@ -85,6 +86,12 @@ async def change_session(session: OwnSession, body: SessionChange) -> SessionAns
     if changes:
         await session.update(**changes)
     return SessionAnswer.of(session)
+
+
+@router.delete("/{session_id}/always/{rule_id}", status_code=204, responses=FOUND)
+async def withdraw_always_rule(session: OwnSession, rule_id: str, caller: Decider) -> None:
+    """Calls that this rule of the session's `permissions.always` is about need an approval again."""
+    await session.withdraw_always(rule_id)
 
 
 @router.delete("/{session_id}", status_code=204, responses=FOUND)

@@ -6,6 +6,7 @@ from typing import Any
 import structlog
 
 from outlast.calls.gates.gate import RUN, CallRequest, Verdict, Wait
+from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.containment import Contained
 from outlast.values.redact import last_line
 
@@ -17,8 +18,13 @@ log = structlog.get_logger("outlast.calls")
 class ApprovalGate:
     """Asked last: a person is not bothered with a call that another gate would refuse."""
 
+    def __init__(self, constraints: LiveConstraints) -> None:
+        self._constraints = constraints
+
     async def admit(self, call: CallRequest) -> Verdict:
         if call.is_approved or call.is_external or not (call.needs_approval or await _asks(call)):
+            return RUN
+        if (await self._constraints.now()).is_always_approved(call.tool, call.plain_args):
             return RUN
         details: dict[str, Any] = {"args": call.plain_args}
         if call.metadata:

@@ -41,7 +41,7 @@ GATES: Sequence[Callable[[GateContext], Gate]] = (
     lambda context: PrerequisiteGate(context.earlier, context.constraints),
     lambda context: DryRunGate(context.constraints),
     lambda context: ConnectionGate(context.connections),
-    lambda context: ApprovalGate(),
+    lambda context: ApprovalGate(context.constraints),
 )
 
 

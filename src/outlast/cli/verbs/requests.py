@@ -65,6 +65,12 @@ def approve(
     args: Annotated[
         str | None, typer.Option(help="Run it with these arguments instead, a JSON object; for one task.")
     ] = None,
+    always: Annotated[
+        bool, typer.Option("--always", help="Later calls of the tool in that session run without being asked for.")
+    ] = False,
+    rule: Annotated[
+        str | None, typer.Option(help="Those that this rule is about do, such as 'pay(amount<=100)'.")
+    ] = None,
     by: By = None,
     url: Url = None,
     token: Token = None,
@@ -76,9 +82,29 @@ def approve(
     changed = None if args is None else _json(args)
 
     async def one(client: Client, task_id: str) -> Task:
-        return await client.tasks.approve(task_id, by=by, args=changed)
+        return await client.tasks.approve(task_id, by=by, args=changed, always=rule or always)
 
     _each(tasks, one, "approved", url, token, as_json=as_json)
+
+
+def ask_again(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The id of the session.")],
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id, or `all`.")] = "all",
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Ask for approvals again that `approve --always` spared a session."""
+
+    async def work(client: Client) -> None:
+        found = await client.sessions.get(session)
+        rules = [each for each in found.permissions.always if rule in ("all", each.id)]
+        for each in rules:
+            await found.withdraw_always(each.id)
+            say(f"{each.rule} is asked for again.")
+        if not rules:
+            say("There is no such rule.")
+
+    ask(url, token, work)
 
 
 def refuse(

@@ -91,6 +91,12 @@ class Chain:
     is_dry_run: bool
     binding: Mapping[str, Any] | None
     """Its own, or that of the nearest ancestor that has one."""
+    own: Mapping[str, Any] | None = None
+    """The permissions of the session itself, as they are stored."""
+
+    def is_always_approved(self, tool: str, arguments: Any) -> bool:
+        """Whether a person has said so of such calls in this very session."""
+        return is_always_approved(self.own, tool, arguments)
 
     def refusal(self, tool: str, arguments: Any) -> str | None:
         """Why a call is not allowed, for the model; None when it is."""
@@ -114,6 +120,7 @@ def chain_of(connection: sa.Connection, session_id: SessionId) -> Chain:
         [read(each.permissions) for each in rows if each.permissions is not None],
         any(each.is_dry_run for each in rows),
         next((each.binding for each in rows if each.binding is not None), None),
+        rows[0].permissions if rows else None,
     )
 
 
@@ -122,8 +129,13 @@ def is_always_approved(given: Mapping[str, Any] | None, tool: str, arguments: An
     return any(parse(each["rule"]).allows(tool, arguments) for each in (given or _NONE)["always"])
 
 
+def is_about(rule: str, tool: str, arguments: Any) -> bool:
+    return parse(rule).allows(tool, arguments)
+
+
 def add_always(unit: Unit, session_id: SessionId, rule: str, *, by: str, owner_id: str) -> str:
     """Calls that the rule is about need no approval in this session from the commit on. Gives the rule's id."""
+    rule = rule.strip()
     parse(rule)
     session = unit.lock(session_id, owner_id=owner_id)
     kept = dict(row_json.read_object(session.permissions)) if session.permissions else dict(_NONE)

@@ -18,6 +18,7 @@ from outlast.store.repositories import tasks
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.stored_task import Task
 from outlast.store.unit import Unit
+from outlast.transitions.sessions import constraints
 from outlast.transitions.sessions.profile import check_json
 from outlast.transitions.tasks import open_request, task_moves
 from outlast.transitions.turns import inbox
@@ -257,20 +258,34 @@ def withdraw(unit: Unit, task_id: TaskId, request_id: str, *, attempt: int) -> N
         _go_on(unit, task)
 
 
-def approve(unit: Unit, task_id: TaskId, *, owner_id: str, by: str, args: Any = None) -> Task:
+def approve(
+    unit: Unit, task_id: TaskId, *, owner_id: str, by: str, args: Any = None, always: str | bool = False
+) -> Task:
     """Let the call run, with other arguments if some are given. It passes the other gates, and is not asked for again.
 
-    The caller is a person, or has their word: no model ever decides this.
+    `always`: nor are later calls of the tool in this session, or those that this rule is about. The caller is a person,
+    or has their word: no model ever decides this.
     """
     task, request = _approval(unit, task_id, owner_id)
     spec = {**task.spec, "approved": {"by": by, "at": unit.now.isoformat(), "request_id": request["id"]}}
     if args is not None:
         spec["args"] = _arguments(task, args)
+    if always:
+        rule = _rule(task, always, spec["args"] if args is not None else request.get("args"))
+        constraints.add_always(unit, task.session_id, rule, by=by, owner_id=owner_id)
     tasks.set_values(unit, task_id, spec=tasks.encode(spec))
     changed = {"args_changed": args is not None, **({} if args is None else {"args": spec["args"]})}
     open_request.close(unit, task, "approved", by=by, **changed)
     _go_on(unit, replace(task, spec=spec))
     return task_moves.again(unit, task_id)
+
+
+def _rule(task: Task, always: str | bool, args: Any) -> str:
+    """The rule to keep: about this very call, among others."""
+    rule = always if isinstance(always, str) else str(task.tool)
+    if not constraints.is_about(rule, str(task.tool), args):
+        raise InvalidInput(f"The rule {rule!r} is not about this call of {task.tool!r}: name its tool.")
+    return rule
 
 
 def refuse(unit: Unit, task_id: TaskId, *, owner_id: str, by: str, reason: str = "") -> Task:

@@ -89,7 +89,7 @@ async def reply_to_task(tasks: OwnTasks, task_id: str, body: ReplyBody, caller: 
 @router.post("/{task_id}/approve", responses=DECIDED)
 async def approve_task(tasks: OwnTasks, task_id: str, body: ApproveBody, caller: Decider) -> Task:
     """Let a call run that waits for an approval, with other arguments if some are given."""
-    return await tasks.approve(task_id, by=body.said_by(caller.label), args=body.args)
+    return await tasks.approve(task_id, by=body.said_by(caller.label), args=body.args, always=body.always)
 
 
 @router.post("/{task_id}/refuse", responses=DECIDED)
