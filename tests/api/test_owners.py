@@ -100,6 +100,11 @@ async def a_call(world: World) -> None:
     world.ids["call_id"] = "call_1"
 
 
+async def a_rule(world: World) -> None:
+    await a_session(world)
+    world.ids["rule_id"] = UNKNOWN["rule_id"]
+
+
 @dataclass(frozen=True)
 class Use:
     """How a route is called so that its owner gets through.
@@ -174,6 +179,7 @@ USES: dict[str, Use] = {
     "get_usage": Use(),
     "metrics": Use(is_admin=True),
     "get_pause": Use(is_admin=True),
+    "withdraw_always_rule": Use(before=a_rule, status=404),
     "pause": Use(is_admin=True),
     "unpause": Use(is_admin=True),
     "make_key": Use({"owner_id": "ben", "name": "one more"}, is_admin=True),
@@ -195,6 +201,7 @@ UNKNOWN = {
     "input_id": str(ids.input_id()),
     "task_id": str(ids.task_id()),
     "call_id": "call_1",
+    "rule_id": str(ids.rule_id()),
     "key_id": str(ids.key_id()),
     "chat_id": str(ids.session_id()),
     "provider": "gitlab",

@@ -133,3 +133,26 @@ async def test_a_question_is_answered_over_http_with_the_client_and_the_command(
         for task, result in ((first, "left: red"), (second, "right: blue"), (third, "back: red")):
             ended = (await client.get(f"/v1/tasks/{task['id']}", params={"wait": 20})).json()
             assert ended["result"] == result
+
+
+async def test_a_session_is_spared_and_asked_again(runtime: Runtime) -> None:
+    """A13: `outlast approve --rule`, the rule in the session's answer, and `outlast ask-again`."""
+    outlast = _app(runtime, 1)
+    async with serving(outlast) as server:
+        client, [task] = await _asked(server)
+        _, key = await outlast.keys.make(LOCAL_OWNER, "Ada")
+
+        async def run(*args: str) -> Any:
+            return await asyncio.to_thread(CliRunner().invoke, app, [*args, "--url", server.url, "--token", key])
+
+        wrong = await client.post(f"/v1/tasks/{task['id']}/approve", json={"always": "pay("})
+        assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_input")
+        done = await run("approve", task["id"], "--rule", "pay(amount<=9)")
+        assert done.exit_code == 0, done.output
+        [rule] = (await client.get(f"/v1/sessions/{task['session_id']}")).json()["permissions"]["always"]
+        assert rule["rule"] == "pay(amount<=9)"
+        unknown = await client.delete(f"/v1/sessions/{task['session_id']}/always/rul_unknown")
+        assert unknown.status_code == 404
+        again = await run("ask-again", task["session_id"])
+        assert (again.exit_code, "pay(amount<=9)" in again.output) == (0, True)
+        assert (await client.get(f"/v1/sessions/{task['session_id']}")).json()["permissions"]["always"] == []
