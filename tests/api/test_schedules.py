@@ -64,7 +64,9 @@ async def test_a_schedule_lives_over_http(runtime: Runtime) -> None:
         ({"cron": "99999999999999999999 * * * *"}, "cron"),
     ],
 )
-async def test_bad_input_is_a_422_that_names_its_fault(runtime: Runtime, given: dict[str, Any], field: str) -> None:
+async def test_bad_input_is_a_422_that_names_its_fault(
+    runtime: Runtime, given: dict[str, Any], field: str | None
+) -> None:
     """F1, G3: never a 5xx."""
     async with serving(runtime(tools=[Tool(double)])) as server:
         ada = await server.client()
@@ -89,7 +91,7 @@ async def test_another_owners_schedule_is_not_there(runtime: Runtime) -> None:
             *(("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/fires")),
             *(("POST", "/pause"), ("POST", "/resume"), ("POST", "/trigger")),
         ):
-            sent = {} if verb == "PATCH" else None
+            sent: dict[str, Any] | None = {} if verb == "PATCH" else None
             strange = await bob.request(verb, f"/v1/schedules/{made}{tail}", json=sent)
             unknown = await bob.request(verb, f"/v1/schedules/sch_none{tail}", json=sent)
             assert (strange.status_code, unknown.status_code) == (404, 404), (verb, tail)
