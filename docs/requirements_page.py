@@ -113,7 +113,7 @@ MISSING: Mapping[str, str] = {
     "D12": "Files on messages are stored, and read by their owner; uploads of their own are not there yet.",
     "H2": "The daily limit is there; weekly limits and tiers are not.",
     "I1": "Not there yet.",
-    "I4": "Not there yet.",
+    "I4": "Event logs and archived sessions are always kept; they cannot be set to expire.",
     "J1": "Not there yet.",
     "J2": "Not there yet.",
     "K2": "Sessions and chat. The activity rail, task pages, schedules, usage, keys and sharing are not there yet.",

@@ -151,6 +151,19 @@ class Settings(BaseSettings):
         le=1,
         description="Share of the window above which history is shortened for the model.",
     )
+    keep_output: Duration | None = Field(
+        default=timedelta(days=30), description="How long the output of a task is kept after its end. None: for ever."
+    )
+    keep_feed: Duration | None = Field(
+        default=timedelta(days=30),
+        description="How long an owner's feed is kept; the logs of sessions stay. None: for ever.",
+    )
+    keep_deliveries: Duration | None = Field(
+        default=timedelta(days=30), description="How long the log of webhooks is kept. None: for ever."
+    )
+    keep_fires: Duration | None = Field(
+        default=timedelta(days=30), description="How long past fires of schedules are listed. None: for ever."
+    )
     history_window: int | None = Field(
         default=400,
         ge=4,

@@ -1,6 +1,7 @@
 """What each part is told of the settings: a part knows its own few values, never the settings as a whole."""
 
 from outlast.calls.hook import CallPolicy
+from outlast.duties.retention import Kept
 from outlast.limits import Limits
 from outlast.runs.policy import LoopPolicy
 from outlast.settings import Settings
@@ -21,6 +22,15 @@ def loop_policy(settings: Settings) -> LoopPolicy:
         history_window=settings.history_window,
         longest=settings.turn_deadline,
         most_cost=settings.turn_cost_limit,
+    )
+
+
+def kept(settings: Settings) -> Kept:
+    return Kept(
+        output=settings.keep_output,
+        feed=settings.keep_feed,
+        deliveries=settings.keep_deliveries,
+        fires=settings.keep_fires,
     )
 
 

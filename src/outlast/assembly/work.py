@@ -14,7 +14,7 @@ from outlast.agents.host import AgentHost
 from outlast.agents.resource import LoadResource
 from outlast.agents.surroundings import surrounding_context
 from outlast.assembly.place import Place
-from outlast.assembly.policies import loop_policy, sealing
+from outlast.assembly.policies import kept, loop_policy, sealing
 from outlast.calls.call import CallThreads
 from outlast.calls.control.parts import ControlParts
 from outlast.calls.control.toolset import control_toolset
@@ -28,6 +28,7 @@ from outlast.duties import duty
 from outlast.duties.deletions import Deletions
 from outlast.duties.due_schedules import DueSchedules
 from outlast.duties.duty import Duty
+from outlast.duties.retention import Retention
 from outlast.duties.standing import standing
 from outlast.duties.webhooks import WebhookSender
 from outlast.engines.embedded import EmbeddedEngine
@@ -137,6 +138,7 @@ def engine(
         parts.signals,
         deletions,
         webhooks,
+        Retention(parts.database, kept(settings)),
         due=due,
         me=lambda: worker.parts.worker_id,
         runs=worker.runs,

@@ -10,6 +10,8 @@ from outlast.duties.due_schedules import DueSchedules
 from outlast.duties.duty import Duty
 from outlast.duties.missed_cancels import signal_again
 from outlast.duties.overdue_tasks import expire_overdue
+from outlast.duties.retention import EVERY as RETENTION_EVERY
+from outlast.duties.retention import Retention
 from outlast.duties.unrun_turns import UnrunTurns
 from outlast.duties.waiting_tasks import admit_waiting
 from outlast.duties.webhooks import EVERY as EVERY_SECOND
@@ -24,6 +26,7 @@ def standing(
     signals: Signals,
     deletions: Deletions,
     webhooks: WebhookSender,
+    retention: Retention,
     *,
     due: DueSchedules,
     me: Callable[[], WorkerId],
@@ -36,6 +39,7 @@ def standing(
         Duty("admit waiting tasks", partial(admit_waiting, database), duty.EVERY),
         Duty("run connected calls", partial(run_connected, database), duty.EVERY),
         Duty("deliver webhooks", webhooks.look, EVERY_SECOND),
+        Duty("remove what is old", retention.run, RETENTION_EVERY),
         Duty("finish deletions", deletions.look, duty.EVERY),
         Duty("fire schedules", due.fire, duty.EVERY, wait=due.wait),
         Duty("give back unrun turns", unrun.give_back, duty.EVERY, is_shared=False),

@@ -27,6 +27,7 @@ class SessionChanged(TypedDict, total=False):
     """What has changed, and nothing else."""
 
     title: str | None
+    title_from: str
     metadata: JsonData
     model: str | None
     is_archived: bool

@@ -29,7 +29,7 @@ from outlast.handles.following.progress import Progress
 from outlast.handles.services.log_reader import LogPages
 from outlast.ids import OwnerId, SessionId
 from outlast.store.database import Database
-from outlast.store.repositories import feed, sessions
+from outlast.store.repositories import feed, retention, sessions
 
 __all__ = ["MOST_LOGS", "PAGE", "Fed", "OwnerStream"]
 
@@ -86,6 +86,8 @@ class OwnerStream:
         """Whether all that was there when it was opened has been read."""
         self._has_caught_up = False
         self._rechecked_at = 0.0
+        self._first_kept: int | None = None
+        """If lines that this reader has not had are no longer kept: the number of the first one that may be."""
 
     @property
     def cursor(self) -> str:
@@ -146,6 +148,8 @@ class OwnerStream:
                 self._subscription = self._signals.subscribe(*topics, with_news=True)
             self._outputs = Outputs(self._pages, followed)
             self._merge = merge
+            if self._first_kept is not None:
+                self._say(EventType.STREAM_EXPIRED, {"first": self._first_kept, "snapshot": None})
         return self._merge
 
     def _begin(self, connection: sa.Connection) -> tuple[Merge, list[followed_outputs.Output]]:
@@ -160,6 +164,10 @@ class OwnerStream:
             place.logs[session_id] = row.last_event if position == NOW else int(position)
         if self._begins_now:
             place.number = feed.last(connection, self._owner_id)
+        removed = retention.removed_feed(connection)
+        if place.number < removed:
+            self._first_kept = removed + 1 if place.number else None
+            place.number = removed
         return Merge(place, bounds), followed_outputs.found(connection, self._owner_id, self._asked_outputs)
 
     async def _fill(self) -> None:

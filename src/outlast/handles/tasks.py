@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from outlast.handles.services.shown import Shown
 from outlast.ids import OwnerId, SessionId, TaskId
 from outlast.paging import Page
 from outlast.store.database import Database, retry_while_unavailable
-from outlast.store.repositories import outputs, sessions, task_facts, tasks
+from outlast.store.repositories import outputs, retention, sessions, task_facts, tasks
 from outlast.store.repositories.outputs import Piece
 from outlast.store.repositories.stored_task import Task as StoredTask
 from outlast.store.unit import Unit
@@ -182,7 +182,8 @@ class Tasks:
 
         def read(connection: sa.Connection) -> Piece:
             task = self._own(connection, task_id)
-            return outputs.read(connection, task.session_id, task.output_id, offset=offset, length=length)
+            piece = outputs.read(connection, task.session_id, task.output_id, offset=offset, length=length)
+            return _unless_removed(connection, task.id, piece)
 
         return self.shown.piece(await self.database.read(read))
 
@@ -192,7 +193,8 @@ class Tasks:
         def read(connection: sa.Connection) -> Piece:
             task = self._own(connection, task_id)
             begin = max(0, outputs.total(connection, task.session_id, task.output_id) - length)
-            return outputs.read(connection, task.session_id, task.output_id, offset=begin, length=length)
+            piece = outputs.read(connection, task.session_id, task.output_id, offset=begin, length=length)
+            return _unless_removed(connection, task.id, piece)
 
         return self.shown.piece(await self.database.read(read))
 
@@ -351,3 +353,9 @@ class OutputStream(Stream[Piece]):
         """In this order: what was written before the end is in the piece of a task that is over."""
         task = await self._tasks.get(self._task_id)
         return task, await self._tasks.output(self._task_id, offset=self.offset)
+
+
+def _unless_removed(connection: sa.Connection, task_id: TaskId, piece: Piece) -> Piece:
+    if piece.text or not piece.total:
+        return piece
+    return replace(piece, removed_at=retention.output_removed_at(connection, task_id))

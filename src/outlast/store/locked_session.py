@@ -38,6 +38,7 @@ class LockedSession:
     binding: str | None
     """As JSON."""
     resource: str | None
+    is_titled_by_model: bool
     created_at: int
     updated_at: int
     deleted_at: int | None

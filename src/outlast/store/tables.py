@@ -49,6 +49,7 @@ sessions = sa.Table(
     sa.Column("is_dry_run", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("binding", sa.Text),
     sa.Column("resource", sa.Text),
+    sa.Column("is_titled_by_model", sa.Boolean, nullable=False, server_default=sa.false()),
     _instant("created_at"),
     _instant("updated_at"),
     _instant("deleted_at", nullable=True),
@@ -211,6 +212,7 @@ tasks = sa.Table(
     _instant("created_at"),
     _instant("started_at", nullable=True),
     _instant("ended_at", nullable=True),
+    _instant("output_removed_at", nullable=True),
     sa.Index("ix_tasks_owner_id_id", "owner_id", "id"),
     sa.Index("ix_tasks_owner_id_state", "owner_id", "state"),
     sa.Index("ix_tasks_session_id_state", "session_id", "state"),
@@ -222,6 +224,12 @@ tasks = sa.Table(
         "created_at",
         sqlite_where=sa.text("ended_at IS NULL AND origin = 'spawn'"),
         postgresql_where=sa.text("ended_at IS NULL AND origin = 'spawn'"),
+    ),
+    sa.Index(
+        "ix_tasks_ended",
+        "ended_at",
+        sqlite_where=sa.text("ended_at IS NOT NULL AND output_removed_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NOT NULL AND output_removed_at IS NULL"),
     ),
     sa.Index(
         "ix_tasks_open",
@@ -313,6 +321,15 @@ feed = sa.Table(
     _instant("at"),
     sa.Index("ix_feed_owner_id_number", "owner_id", "number"),
     sqlite_autoincrement=True,
+)
+
+removals = sa.Table(
+    "removals",
+    metadata,
+    # Up to where a list no longer has what it had.
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("up_to", sa.BigInteger, nullable=False),
+    _instant("at"),
 )
 
 keys = sa.Table(

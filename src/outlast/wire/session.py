@@ -103,7 +103,7 @@ class CountsAnswer(Answer):
     waiting_messages: int = 0
 
 
-TitleFrom = Literal["person", "message"]
+TitleFrom = Literal["person", "model", "message"]
 
 
 class SessionAnswer(Answer):
@@ -147,7 +147,9 @@ class SessionAnswer(Answer):
     id: str
     title: str | None = Field(description="As a person called it, else the first words of its first message.")
     title_from: TitleFrom | None = Field(
-        default=None, description="`person`: somebody set the title; `message`: it is how the first message begins."
+        default=None,
+        description="`person`: somebody set the title; `model`: one made it; `message`: it is how the first message "
+        "begins.",
     )
     preview: str | None = Field(description="The first words of its first message, for lists, whatever it is called.")
     agent: str

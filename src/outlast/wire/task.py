@@ -220,6 +220,9 @@ class PieceAnswer(Answer):
     next_offset: int
     total: int
     cut: int
+    removed_at: datetime | None = Field(
+        default=None, description="When it was removed, as `OUTLAST_KEEP_OUTPUT` says: only `total` is known still."
+    )
 
 
 class Match(Answer):

@@ -1,5 +1,6 @@
 """`read_output`: long results, and the raw output of calls and tasks, in pieces."""
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import sqlalchemy as sa
@@ -12,7 +13,7 @@ from outlast.calls.call import RunningCall
 from outlast.calls.control.parts import ControlParts, this_call
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
-from outlast.store.repositories import outputs, tasks
+from outlast.store.repositories import outputs, retention, tasks
 from outlast.store.repositories.stored_task import Task
 from outlast.tool_hints import hints
 
@@ -50,7 +51,13 @@ class OutputReader:
                 lambda connection: outputs.read(connection, call.session_id, call_id, offset=offset, length=length)
             )
             if piece.total > 0 or what == "output":
-                return _piece(piece.text, piece.offset, piece.next_offset, piece.total, cut=piece.cut)
+                told = _piece(piece.text, piece.offset, piece.next_offset, piece.total, cut=piece.cut)
+                if task is not None and not piece.text and piece.total > 0:
+                    removed = await self._parts.read(partial(retention.output_removed_at, task_id=task.id))
+                    told |= (
+                        {} if removed is None else {"removed": f"on {removed:%Y-%m-%d}; output is kept for a time only"}
+                    )
+                return told
         text = await self._result(call.session_id, call_id, task)
         part = text[offset : offset + length]
         return _piece(part, offset, min(offset + length, len(text)), len(text))

@@ -40,9 +40,9 @@ class SeenSession:
 
     @property
     def title_from(self) -> TitleFrom | None:
-        """`person`, or `message`; None while there is no title."""
+        """`person`, `model` or `message`; None while there is no title."""
         if self._seen.title is not None:
-            return "person"
+            return "model" if self._seen.is_titled_by_model else "person"
         return None if self._seen.preview is None else "message"
 
     @property

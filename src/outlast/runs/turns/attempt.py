@@ -30,6 +30,7 @@ from outlast.runs.turns.fitting import Bounds, fit
 from outlast.runs.turns.load import load
 from outlast.runs.turns.loop import TurnRun
 from outlast.runs.turns.open_calls import answer_open_calls, carry_over, keep_partial, log_known_ends
+from outlast.runs.turns.titles import make_title
 from outlast.runs.turns.turn_log import TurnLog
 from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
@@ -50,6 +51,8 @@ log = structlog.get_logger("outlast.turns")
 
 
 _WORTH_FOLDING = 8
+_TITLE_SECONDS = 10
+"""After the end of its first turn, how long a title may still be made."""
 _MOST_SHORTENED = 2
 """Times that a turn shortens what a provider refused as too long: results first, then by a summary."""
 
@@ -169,13 +172,28 @@ class Attempt:
             raise turn_failure.crash_loop(claim.turn.crashes)
         host = parts.hosts[claim.agent]
         await host.enter()
+        titling: asyncio.Task[None] | None = None
         try:
             deps = await self._lease.open()
             waiting = claim.waiting
+            titling = self._title()
             while await self._step(run, host, deps, waiting) is Step.GOES_ON:
                 waiting = await self._waiting()
+            if titling is not None:
+                await asyncio.wait({titling}, timeout=_TITLE_SECONDS)
         finally:
+            if titling is not None and not titling.done():
+                titling.cancel()
+                await asyncio.wait({titling})
             await self._lease.leave()
+
+    def _title(self) -> asyncio.Task[None] | None:
+        """Beside the first turn of a session, if a model makes titles. The turn does not wait for it to end."""
+        model, said = self._parts.title_model, [each for each in self.claim.waiting if each.kind is InputKind.MESSAGE]
+        if model is None or self.claim.has_history or not said:
+            return None
+        making = make_title(self._parts, self.claim, model, said[0].text)
+        return asyncio.create_task(making, name=f"title {self.claim.fence.session_id}")
 
     async def _step(self, run: TurnRun, host: AgentHost, deps: Any, waiting: Sequence[Input]) -> Step:
         """One run of the agent; a transient failure of the model is tried again from what is committed."""
@@ -226,7 +244,7 @@ class Attempt:
         room = None if characters is None else max(characters - host.overhead, characters // 4)
         is_forced = run.is_too_long and run.shortened > 1
         bounds = Bounds(policy.history_window, room)
-        chosen: Any = self._parts.summary_model or model
+        chosen = cast(Any, self._parts.summary_model or model)
         await fit(run, chosen, bounds=bounds, is_forced=is_forced)
 
     def _model(self, host: AgentHost) -> Model | str | None:

@@ -20,7 +20,7 @@ from outlast.containment import as_error
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.store.repositories import summaries
-from outlast.store.repositories.spending import Spent
+from outlast.store.repositories.spending import of_response
 from outlast.store.repositories.summaries import Summary
 from outlast.store.unit import Unit
 from outlast.values.redact import last_line
@@ -108,7 +108,7 @@ async def _summarised(run: "TurnRun", model: Model[Any] | str, bounds: Bounds, c
         log.warning("no summary could be made; the oldest turns are left out", error=last_line(as_error(exc)))
         return None
     used = usage_of(response)
-    run.count(_spent(used))
+    run.count(of_response(used))
     up_to = window.entries[cut - 1].position
     prefix = history.masked(summary.standing_for(up_to, text, window.system), run.log.secrets)
     assert isinstance(prefix, ModelRequest)
@@ -132,9 +132,3 @@ async def _summarised(run: "TurnRun", model: Model[Any] | str, bounds: Bounds, c
 
     await run.log.commit("summary", keep)
     return prefix
-
-
-def _spent(used: dict[str, int | None]) -> Spent:
-    cost = used["cost_microdollars"]
-    tokens = {name: int(used[name] or 0) for name in used if name != "cost_microdollars"}
-    return Spent(requests=1, unpriced_requests=int(cost is None), known_microdollars=cost or 0, **tokens)

@@ -19,5 +19,6 @@ KNOWN = (
     "0016",
     "0017",
     "0018",
+    "0019",
 )
 """Every revision this code can run on; the last one is the one it wants."""

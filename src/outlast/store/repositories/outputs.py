@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import sqlalchemy as sa
 
@@ -37,6 +38,8 @@ class Piece:
     next_offset: int
     total: int
     cut: int = 0
+    removed_at: datetime | None = None
+    """When what was kept for a time was removed: only how long it was is known still."""
 
 
 def append(unit: Unit, session_id: SessionId, call_id: str, chunks: Sequence[Chunk]) -> None:

@@ -55,6 +55,7 @@ class SessionRow:
     last_turn: LastTurn | None = None
     """Of those that are over."""
     counts: Counts = NOTHING_OPEN
+    is_titled_by_model: bool = False
     has_worker: bool = True
     """False: its turn waits, and no living worker has its agent."""
 
@@ -87,6 +88,7 @@ def from_row(row: Row, agents_there: frozenset[str] | None = None) -> SessionRow
         parent_id=row["parent_id"],
         last_turn=counted.last_turn(row),
         counts=counted.counts(row),
+        is_titled_by_model=bool(row["is_titled_by_model"]),
         has_worker=agents_there is None or row["turn_state"] != _QUEUED or row["agent"] in agents_there,
     )
 
@@ -166,7 +168,7 @@ def insert(
 
 
 def _insert(given: sqlite.Insert | postgresql.Insert) -> Statement:
-    later = ("is_archived", "answered_event", "read_event", "interrupted_calls", "deleted_at")
+    later = ("is_archived", "answered_event", "read_event", "interrupted_calls", "is_titled_by_model", "deleted_at")
     columns = [column.name for column in sessions.c if column.name not in later]
     return Statement(given.on_conflict_do_nothing().inline(), columns)
 

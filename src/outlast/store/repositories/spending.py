@@ -72,6 +72,13 @@ def add(unit: Unit, owner_id: str, usage: Mapping[str, Any]) -> None:
     add_spent(unit, owner_id, spent)
 
 
+def of_response(used: Mapping[str, int | None]) -> Spent:
+    """What one response took, as it is told of it."""
+    cost = used["cost_microdollars"]
+    tokens = {name: int(used[name] or 0) for name in used if name != "cost_microdollars"}
+    return Spent(requests=1, unpriced_requests=int(cost is None), known_microdollars=cost or 0, **tokens)
+
+
 def add_spent(unit: Unit, owner_id: str, spent: Spent) -> None:
     """Add what several requests came to."""
     unit.write(

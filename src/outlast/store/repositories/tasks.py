@@ -29,7 +29,9 @@ from outlast.wire.task_state import ENDED, TaskState
 THERE = sa.exists().where(sessions.c.id == tasks.c.session_id, sessions.c.deleted_at.is_(None))
 """A task of a session that is being deleted is no longer there."""
 _GET = Statement(sa.select(tasks).where(tasks.c.id == sa.bindparam("id"), THERE))
-_UNKNOWN: Mapping[str, Any] = dict.fromkeys(("result", "error", "late_outcome", "ended_at", "settled", "usage"))
+_UNKNOWN: Mapping[str, Any] = dict.fromkeys(
+    ("result", "error", "late_outcome", "ended_at", "settled", "usage", "output_removed_at")
+)
 """Columns that a task gets when it ends, or later."""
 _MADE = [column.name for column in tasks.c if column.name not in _UNKNOWN]
 _INSERT = insert_many(tasks, _MADE)

@@ -99,6 +99,13 @@ def change(unit: Unit, session_id: SessionId, profile: Profile, *, models: Colle
         unit.append(session_id, [Draft(EventType.SESSION_CHANGED, told)])
 
 
+def name_by_model(unit: Unit, session_id: SessionId, title: str) -> None:
+    """A title that a model made: only where there is none yet."""
+    if unit.try_lock(session_id) and (session := unit.lock(session_id)).title is None:
+        session.set(title=title, is_titled_by_model=True, updated_at=session.updated_at)
+        unit.append(session_id, [Draft(EventType.SESSION_CHANGED, {"title": title, "title_from": "model"})])
+
+
 def _check_idle(session: LockedSession) -> None:
     """A turn is of one agent from its beginning to its end."""
     if session.turn_id is not None:
@@ -113,6 +120,8 @@ def _changes(session: LockedSession, profile: Profile) -> tuple[dict[str, Any], 
         value = getattr(profile, name)
         if not isinstance(value, Unset) and value != getattr(session, name):
             columns[name] = told[name] = value
+    if "title" in columns:
+        columns["is_titled_by_model"] = False
     if not isinstance(profile.metadata, Unset) and dict(profile.metadata) != from_json(session.metadata):
         columns["metadata"] = to_json(profile.metadata).decode()
         told["metadata"] = from_json(columns["metadata"])
