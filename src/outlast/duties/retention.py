@@ -1,7 +1,7 @@
 """Retention: what is kept for a time only is removed beside the work, a little at a time; nobody waits for it.
 
-Nothing that runs, waits or is needed is touched: output only of tasks that have ended, deliveries that have ended, fires
-that came to something. Sessions, their messages and their event logs are kept until somebody deletes them.
+Nothing that runs, waits or is needed is touched: output only of tasks that have ended, deliveries that have ended,
+fires that came to something. Sessions, their messages and their event logs are kept until somebody deletes them.
 """
 
 import asyncio
