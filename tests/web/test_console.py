@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.processes.serving_process import ServingProcess
 from tests.support.screens.browser import Browser, Page
-from tests.support.screens.console import APP, MESSAGE, Console, elsewhere, faults, send
+from tests.support.screens.console import APP, MESSAGE, Console, elsewhere, faults, send, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -145,13 +145,56 @@ async def test_a_failure_is_told_and_can_be_gone_on_from(console: Console, page:
     await console.is_as_the_server_says(page)
 
 
+async def test_an_answer_is_made_once_more_in_its_place(console: Console, page: Page) -> None:
+    """K2, D3: what was asked stays above it; the older answer is gone, also after a reload."""
+    await console.begin(page, "hello")
+    await page.wait_for("text=Hello there.")
+    first = await page.evaluate("document.querySelector('[data-turn]').dataset.turn")
+    await page.click("[aria-label='Answer once more']")
+    await until(page, f"![...document.querySelectorAll('[data-turn]')].some((each) => each.dataset.turn === '{first}')")
+    await page.wait_for("[data-turn][data-state=completed]")
+    for _ in range(2):
+        await page.wait_for("text=Hello there.")
+        assert await page.texts("[data-block=message]") == ["hello"]
+        await console.is_as_the_server_says(page)
+        await page.reload()
+
+
+async def test_an_edited_message_goes_on_in_a_chat_of_its_own(console: Console, page: Page) -> None:
+    """K2: with all that was there before it; the chat it was in stays as it is."""
+    before = await console.begin(page, "hello")
+    await page.wait_for("text=Hello there.")
+    await send(page, "about frogs")
+    await page.wait_for("text=You said about frogs.")
+    await page.wait_for("[data-turn][data-state=completed]")
+    await page.click("[data-turn]:last-of-type [data-block=message]:has-text('about frogs') [aria-label^=Edit]")
+    await page.fill("[aria-label='The message, edited']", "about birds")
+    await page.click("[data-turn] >> text=Send")
+    await until(page, f"document.querySelector('[data-session]')?.dataset.session !== '{before}'")
+    await page.wait_for("text=You said about birds.")
+    await console.is_as_the_server_says(page)
+    told = [each["text"] for turn in (await console.view(before))["turns"] for each in turn["blocks"] if "text" in each]
+    assert "about birds" not in told
+
+
+async def test_after_ten_seconds_of_silence_it_says_what_it_waits_for(console: Console, page: Page) -> None:
+    """K2: in words, not three dots for ever."""
+    await console.begin(page, "slow silence")
+    await page.wait_for("[data-open] >> text=One")
+    assert await page.texts("[data-waits]") == []
+    await page.wait_for("[data-waits] >> text=The model has paused in its answer.")
+    console.open_gate("silence")
+    await page.wait_for("text=One two.")
+    assert await page.texts("[data-waits]") == []
+
+
 async def test_a_draft_is_there_after_a_reload(console: Console, page: Page) -> None:
     """K2: what was begun and not sent."""
     await console.begin(page, "hello")
     await page.wait_for("text=Hello there.")
     await page.fill(MESSAGE, "half a thou")
     await page.reload()
-    await page.until("document.querySelector('textarea')?.value === 'half a thou'")
+    await until(page, "document.querySelector('textarea')?.value === 'half a thou'")
 
 
 async def test_hostile_words_stay_words(console: Console, page: Page) -> None:

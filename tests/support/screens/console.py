@@ -90,6 +90,15 @@ async def send(page: Page, text: str) -> None:
     await page.press(MESSAGE, "Enter")
 
 
+async def until(page: Page, expression: str) -> None:
+    """Wait until it holds. Asked from outside: the page's own policy lets nothing be evaluated in it."""
+    for _ in range(600):
+        if await page.evaluate(f"Boolean({expression})"):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"it never came true: {expression}")
+
+
 async def session_of(page: Page) -> str:
     return await page.evaluate("document.querySelector('[data-session]').dataset.session")
 
