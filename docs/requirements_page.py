@@ -109,8 +109,6 @@ ROWS: Mapping[str, str] = {
 }
 
 MISSING: Mapping[str, str] = {
-    "A14": "The todo list and the tools for files of the session are not there yet.",
-    "D12": "Files on messages are stored, and read by their owner; uploads of their own are not there yet.",
     "H2": "The daily limit is there; weekly limits and tiers are not.",
     "I1": "Not there yet.",
     "I4": "Event logs and archived sessions are always kept; they cannot be set to expire.",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from outlast.calls.within.ask import ask, ask_sync
     from outlast.calls.within.connection import connection, connection_sync
     from outlast.calls.within.external import external
+    from outlast.calls.within.session_files import files
     from outlast.client.client import Client
     from outlast.errors import OutlastError
     from outlast.events.event import Event
@@ -53,6 +54,7 @@ __all__ = [
     "connection_sync",
     "cost",
     "external",
+    "files",
     "hints",
     "idempotency_key",
     "output",
@@ -86,6 +88,7 @@ _HOMES = {
     "connection_sync": "calls.within.connection",
     "cost": "calls.call",
     "external": "calls.within.external",
+    "files": "calls.within.session_files",
     "hints": "tool_hints",
     "idempotency_key": "calls.call",
     "output": "calls.call",

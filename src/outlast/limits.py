@@ -37,3 +37,6 @@ class Limits:
     """Microdollars after which an owner starts no turn before the next midnight UTC."""
     request_deadline: timedelta = timedelta(days=7)
     """How long a task waits for somebody."""
+    max_file_bytes: int = 16 * 1024 * 1024
+    max_session_bytes: int = 1024 * 1024 * 1024
+    """Of all files of a session that have a name."""

@@ -202,6 +202,14 @@ class Settings(BaseSettings):
     max_wait: Duration = Field(
         default=timedelta(seconds=300), description="How long a request may wait for an end; longer means this."
     )
+    max_file_bytes: int = Field(
+        default=16 * 1024 * 1024,
+        ge=1,
+        description="Bytes of one file; over HTTP no more than `max_body_bytes` either.",
+    )
+    max_session_bytes: int = Field(
+        default=1024 * 1024 * 1024, ge=1, description="Bytes of all named files of a session together."
+    )
     max_body_bytes: int = Field(default=16 * 1024 * 1024, ge=1, description="Bytes in the body of one request.")
     max_requests_per_minute: int = Field(
         default=3_000, ge=1, description="Requests a minute of one owner, counted in each process."

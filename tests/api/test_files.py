@@ -11,7 +11,7 @@ import outlast as public
 from outlast import Client
 from outlast.api.routes.files import disposition
 from outlast.cli.main import app
-from outlast.errors import NotFound
+from outlast.errors import Conflict, NotFound
 from outlast.handles.files import StoredFile
 from outlast.testing import call
 from outlast.wire.attachment import Attachment
@@ -130,3 +130,80 @@ def test_names_are_safe_in_headers(name: str) -> None:
     assert "/" not in said
     assert "\\" not in said
     assert len(said) < 1_500
+
+
+async def test_files_are_uploaded_listed_and_deleted(runtime: Runtime, tmp_path: Path) -> None:
+    """D12, K1: over HTTP, with the client, the command and the library; a name that is taken gets a number."""
+    async with serving(runtime(scripted("Done."))) as server:
+        _, token = await server.outlast.keys.make("ada", "laptop")
+        async with Client(server.url, token) as client:
+            session = await client.sessions.create()
+            first = await session.files.add("rhine.png", PNG, "image/png")
+            again = await session.files.add("rhine.png", PNG, "image/png")
+            other = await session.files.add("rhine.png", b"another", "image/png; x=y")
+            assert (first, first.origin, other.name) == (again, "upload", "rhine (2).png")
+            assert [each.name for each in await session.files.list()] == ["rhine (2).png", "rhine.png"]
+            page = await session.files.page(limit=1)
+            assert (page.items, page.next) == ([other], "rhine (2).png")
+            here = await server.outlast.owned_by("ada").get(session.id)
+            assert await here.files.list() == await session.files.list()
+            await client.files.delete(other.id)
+            with pytest.raises(NotFound):
+                await client.files.get(other.id)
+            with pytest.raises(NotFound):
+                await client.files.delete(other.id)
+            assert (await client.files.get(first.id)).data == PNG
+        told = ["--url", server.url, "--token", token]
+        source = tmp_path / "levels.csv"
+        source.write_text("3\n5\n")
+        run = CliRunner().invoke
+        assert (await asyncio.to_thread(run, app, ["files", "put", session.id, str(source), *told])).exit_code == 0
+        listed = await asyncio.to_thread(run, app, ["files", "list", session.id, "--json", *told])
+        assert '"media_type": "text/csv"' in listed.output
+        [kept, _] = await here.files.list()
+        assert (await asyncio.to_thread(run, app, ["files", "delete", kept.id, *told])).exit_code == 0
+        assert [each.name for each in await here.files.list()] == ["rhine.png"]
+
+
+async def test_what_is_no_file_or_too_much_is_refused_with_words(runtime: Runtime) -> None:
+    """D12: odd names, wrong types, huge uploads, and more than a session may have."""
+    async with serving(runtime(scripted("Done."), max_file_bytes=1_000, max_session_bytes=1_500)) as server:
+        ada = await server.client()
+        session_id = (await ada.post("/v1/sessions", json={})).json()["id"]
+        path = f"/v1/sessions/{session_id}/files"
+
+        async def refused(status: int, name: str, content: bytes = b"x", kind: str = "text/plain") -> str:
+            answer = await ada.post(path, params={"name": name}, content=content, headers={"Content-Type": kind})
+            assert answer.status_code == status, answer.text
+            return answer.json()["message"]
+
+        assert "names only" in await refused(422, "../../etc/passwd")
+        assert "do not show" in await refused(422, "a\x00b")
+        assert "media type" in await refused(422, "a", kind="nonsense")
+        assert "at most 1000" in await refused(413, "a", b"x" * 1_001)
+        assert (await ada.post(path, params={"name": "a"}, content=bytes(range(250)) * 4)).status_code == 201
+        assert "at most 1500" in await refused(413, "b", b"x" * 600)
+        assert (await ada.post(path)).status_code == 422
+
+
+async def test_files_of_messages_and_calls_stay_as_long_as_their_session(runtime: Runtime) -> None:
+    """D12, D3: they are listed, not deleted alone, and gone with it, rows and bytes."""
+    async with runtime(scripted([call("draw")], "Done."), tools=[Tool(draw)]) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("Go", files=[Attachment("rhine.png", PNG, "image/png")])
+        kept = {each.name: each for each in await session.files.list()}
+        assert {name: each.origin for name, each in kept.items()} == {
+            "rhine.png": "message",
+            "river map.html": "artifact",
+        }
+        for each in kept.values():
+            with pytest.raises(Conflict, match="as long as the session"):
+                await outlast.files.delete(each.id)
+        await outlast.sessions.delete(session.id)
+        await eventually_gone(runtime.files / session.id)
+
+
+async def eventually_gone(folder: Path) -> None:
+    async with asyncio.timeout(20):
+        while folder.exists():  # noqa: ASYNC110, ASYNC240
+            await asyncio.sleep(0.02)

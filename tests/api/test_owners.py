@@ -105,6 +105,13 @@ async def a_rule(world: World) -> None:
     world.ids["rule_id"] = UNKNOWN["rule_id"]
 
 
+async def an_upload(world: World) -> None:
+    await a_session(world)
+    path = f"/v1/sessions/{world.ids['session_id']}/files"
+    made = await world.ada.post(path, params={"name": "notes.txt"}, content=b"mine")
+    world.ids["file_id"] = made.json()["id"]
+
+
 @dataclass(frozen=True)
 class Use:
     """How a route is called so that its owner gets through.
@@ -176,6 +183,9 @@ USES: dict[str, Use] = {
     "list_tools": Use(),
     "get_me": Use(),
     "get_file": Use(before=a_file),
+    "upload_file": Use({"any": "bytes"}, params={"name": "notes.txt"}),
+    "list_files": Use(),
+    "delete_file": Use(before=an_upload),
     "get_usage": Use(),
     "metrics": Use(is_admin=True),
     "get_pause": Use(is_admin=True),

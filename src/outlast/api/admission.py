@@ -31,6 +31,8 @@ class AdmittedRoute(APIRoute):
     """A route of ours. One with a `Caller` admits it first; one without reads little."""
 
     has_caller = False
+    is_parsed = True
+    """Its bodies are values that are parsed; of others only bytes count."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -50,7 +52,15 @@ class AdmittedRoute(APIRoute):
             request = Request(scope)
             owner_id = await self.let_in(admission, request)
             with admission.open_requests.opened(owner_id):
-                await super().handle(scope, admission.body_of(owner_id, request, receive), send)
+                await super().handle(
+                    scope, admission.body_of(owner_id, request, receive, is_parsed=self.is_parsed), send
+                )
+
+
+class RawRoute(AdmittedRoute):
+    """One whose bodies are files."""
+
+    is_parsed = False
 
 
 def _asks_who(dependant: Dependant) -> bool:
@@ -94,12 +104,12 @@ class Admission:
         self.open_requests.check(owner_id)
         self.bytes_rate.take(owner_id, _announced(request) or 0)
 
-    def body_of(self, owner_id: str, request: Request, receive: Receive) -> Receive:
+    def body_of(self, owner_id: str, request: Request, receive: Receive, *, is_parsed: bool = True) -> Receive:
         """Bytes that were not announced are counted as they come."""
         is_announced = _announced(request) is not None
 
         def check(size: int, received: int, values: int) -> None:
-            if values > self.max_values:
+            if is_parsed and values > self.max_values:
                 raise _broken_off(413, f"At most {self.max_values} values are read: send less at once.")
             if not is_announced:
                 try:

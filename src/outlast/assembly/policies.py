@@ -54,6 +54,8 @@ def limits(settings: Settings) -> Limits:
         max_schedules_per_owner=settings.max_schedules_per_owner,
         daily_cost=settings.daily_cost_limit,
         request_deadline=settings.request_deadline,
+        max_file_bytes=settings.max_file_bytes,
+        max_session_bytes=settings.max_session_bytes,
     )
 
 

@@ -41,6 +41,7 @@ from outlast.runs.worker_parts import WorkerParts
 from outlast.settings import Settings
 from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore
+from outlast.store.files.session_files import SessionFiles
 from outlast.values.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def worker_parts(
             ),
             questions=QuestionSource(database, signals, loop),
             networks=networks(settings.allowed_networks),
+            files=SessionFiles(database, files),
         ),
         control=control_toolset(ControlParts(database, files, signals, clock, settings.call_deadline)),
         instructions=instructions,

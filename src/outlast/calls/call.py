@@ -18,6 +18,7 @@ from outlast.containment import contained_thread
 from outlast.errors import AttemptLost, InvalidInput
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.outgoing.addresses import Network
+from outlast.store.files.session_files import SessionFiles
 from outlast.values.secrets import Secrets
 
 OWN_COST = "own_microdollars"
@@ -98,6 +99,8 @@ class RunningCall:
     agent: str = ""
     networks: Sequence[Network] = ()
     """Those that the operator lets requests go to although they are not public."""
+    files: SessionFiles | None = None
+    """Where its tool finds the files of its session."""
     external: Operations | None = None
     """Where its tool opens operations elsewhere."""
     operations: list[OpenOperation] = field(default_factory=list[OpenOperation])
@@ -194,7 +197,7 @@ def output(text: str) -> None:
 
 
 def artifact(name: str, data: bytes, media_type: str = "application/octet-stream") -> str | None:
-    """Keep a file that the call made; gives its id. It is listed with its task or call; nobody can read it yet.
+    """Keep a file that the call made; gives its id. It is listed with its task or call and with the session's files.
 
     Does nothing outside Outlast.
     """

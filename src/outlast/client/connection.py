@@ -71,11 +71,13 @@ class Connection:
         *,
         params: Params | None = None,
         body: Any = None,
+        content: bytes | None = None,
+        media_type: str | None = None,
         key: str | None = None,
         is_repeatable: bool | None = None,
         wait: float = 0.0,
     ) -> httpx2.Response:
-        """A whole answer, of whatever type.
+        """A whole answer, of whatever type. `content` is sent as it is, instead of a `body` as JSON.
 
         Sent again after a cut only if that does the thing once: reads and what has a `key`, or as `is_repeatable` says.
         """
@@ -87,7 +89,11 @@ class Connection:
                 path,
                 params=params,
                 body=body,
-                headers={} if key is None else {"Idempotency-Key": key},
+                content=content,
+                headers={
+                    **({} if key is None else {"Idempotency-Key": key}),
+                    **({} if media_type is None else {"Content-Type": media_type}),
+                },
                 seconds=_ANSWER_SECONDS + wait,
             )
             try:
@@ -177,10 +183,11 @@ class Connection:
         body: Any,
         headers: Mapping[str, str],
         seconds: float,
+        content: bytes | None = None,
     ) -> httpx2.Request:
         try:
             return self._http.build_request(
-                method, path, params=_given(params), json=body, headers=headers, timeout=seconds
+                method, path, params=_given(params), json=body, content=content, headers=headers, timeout=seconds
             )
         except (UnicodeError, TypeError, ValueError) as exc:
             raise InvalidInput(f"This cannot be sent: {exc}") from exc

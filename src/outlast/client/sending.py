@@ -6,7 +6,7 @@ from uuid import uuid4
 from outlast.client.connection import Connection, path
 from outlast.client.turn import Sent
 from outlast.wire.attachment import Attachment, Context
-from outlast.wire.message import AcceptedAnswer, ContextBody, FileBody, MessageBody, WhenBusy
+from outlast.wire.message import AcceptedAnswer, ContextBody, FileBody, FileIdBody, MessageBody, WhenBusy
 
 
 async def send(
@@ -16,7 +16,7 @@ async def send(
     *,
     when_busy: WhenBusy = "steer",
     context: Context | None = None,
-    files: Sequence[Attachment] = (),
+    files: Sequence[Attachment | str] = (),
     model: str | None = None,
     idempotency_key: str | None = None,
 ) -> Sent:
@@ -25,7 +25,7 @@ async def send(
         text=text,
         when_busy=when_busy,
         context=None if context is None else ContextBody.model_construct(content=context.content, url=context.url),
-        files=[FileBody.of(each) for each in files],
+        files=[FileBody.of(each) if isinstance(each, Attachment) else FileIdBody(id=each) for each in files],
         model=model,
     )
     answer = await connection.ask(

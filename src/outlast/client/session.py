@@ -10,6 +10,7 @@ from uuid import uuid4
 from pydantic_core import to_jsonable_python
 
 from outlast.client.connection import Connection, path
+from outlast.client.files import FilesOfSession
 from outlast.client.sending import send
 from outlast.client.streams import EventStream
 from outlast.client.turn import Sent, Turn, deadline, hold, is_settled, outcome_of, seconds_left, settled
@@ -40,6 +41,11 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {self.state}>"
+
+    @property
+    def files(self) -> FilesOfSession:
+        """Its files by name: those that were given, those of messages, and those that tools made."""
+        return FilesOfSession(self._connection, self.id)
 
     @property
     def agent(self) -> str:

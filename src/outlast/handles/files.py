@@ -12,9 +12,11 @@ from outlast import ids
 from outlast.errors import NotFound
 from outlast.events.types import EventType
 from outlast.handles import reading
+from outlast.handles.one_session.files import FilesOfSession
 from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId
 from outlast.store.files.spill import unpack
+from outlast.store.repositories import files as rows
 from outlast.store.tables import events, inputs, tasks
 from outlast.values import row_json
 
@@ -58,6 +60,9 @@ class Files:
 
         def look(connection: sa.Connection) -> Mapping[str, Any] | None:
             reading.there(connection, session_id, self._owner_id)
+            named = rows.of_key(connection, session_id, ids.file_key(file_id))
+            if named:
+                return {"name": named[0].name, "media_type": named[0].media_type}
             return _said_of(connection, session_id, file_id)
 
         try:
@@ -71,6 +76,16 @@ class Files:
             name = self._services.shown.value(said.get("name"))
             return StoredFile(file_id, name if isinstance(name, str) else None, _type(said.get("media_type")), data)
         return await self._value(file_id, session_id, data)
+
+    async def delete(self, file_id: str) -> None:
+        """All names of it. Raises `NotFound`, and `Conflict` for what belongs to a message or a call."""
+        session_id = ids.session_of_file(file_id)
+        if session_id is None:
+            raise _unknown(file_id)
+        try:
+            await FilesOfSession(self._services, session_id, self._owner_id).delete(file_id)
+        except NotFound:
+            raise _unknown(file_id) from None
 
     async def _value(self, file_id: str, session_id: SessionId, data: bytes) -> StoredFile:
         """What the runtime itself put aside: a text, JSON, or a file of an answer."""

@@ -12,7 +12,8 @@ from outlast.handles.services.services import Services
 from outlast.handles.session import Session
 from outlast.ids import SessionId
 from outlast.store.files.spill import is_packed
-from outlast.store.repositories import outputs, summaries
+from outlast.store.repositories import files, outputs, summaries
+from outlast.store.repositories.files import NewFile
 from outlast.store.repositories.outputs import KeptResult
 from outlast.store.repositories.summaries import Summary
 
@@ -32,6 +33,18 @@ async def copied_results(
         for each in kept
         if each.call_id in calls
     ]
+
+
+async def copied_files(services: Services, source: SessionId, target: SessionId) -> list[NewFile]:
+    """The files that have a name, as the new session's own: its model reads them by the ids that it was told."""
+    named = await services.database.read(lambda connection: files.page(connection, source))
+    kept: list[NewFile] = []
+    for each in named:
+        data = await services.files.find(each.key)
+        if data is not None:
+            key = await services.files.put(target, data)
+            kept.append(NewFile(each.name, key, each.media_type, each.bytes, each.origin, each.made_by))
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ from outlast import trace
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.foreign import BODY_OF_AN_INPUT
 from outlast.handles import reading
-from outlast.handles.services.attachments import Attachment, Context, body_of
+from outlast.handles.files import Files
+from outlast.handles.services.attachments import Attachment, Context, body_of, named
 from outlast.handles.services.services import Services
 from outlast.handles.turn import Sent
 from outlast.ids import OwnerId, SessionId
+from outlast.store.repositories.files import add, check_room
 from outlast.store.repositories.inputs import Mode
 from outlast.store.unit import Unit
 from outlast.transitions.sessions import profile
@@ -27,7 +29,7 @@ async def send(
     owner_id: OwnerId,
     when_busy: WhenBusy = "steer",
     context: Context | None = None,
-    files: Sequence[Attachment] = (),
+    files: Sequence[Attachment | str] = (),
     model: str | None = None,
     idempotency_key: str | None = None,
 ) -> Sent:
@@ -42,13 +44,16 @@ async def send(
         agent = (await services.database.read(look, is_single=True)).agent
         profile.check_model(model, await services.agents.find_models(agent) or ())
     text = services.secrets.mask(text)
-    body = await body_of(services.files, session_id, context=context, files=files, model=model)
+    attached = [await _attached(services, owner_id, each) for each in files]
+    body = await body_of(services.files, session_id, context=context, files=attached, model=model)
     body = BODY_OF_AN_INPUT(services.secrets, body)
     if carrier := trace.carrier():
         body[trace.KEY] = carrier
 
+    given = named(body, by=owner_id)
+
     def accept(unit: Unit) -> Accepted:
-        return inbox.accept(
+        accepted = inbox.accept(
             unit,
             session_id,
             text,
@@ -57,6 +62,11 @@ async def send(
             body=body,
             idempotency_key=idempotency_key,
         )
+        if given and not accepted.is_repeat:
+            check_room(unit, session_id, given)
+            for each in given:
+                add(unit, session_id, each)
+        return accepted
 
     try:
         accepted = await services.database.transaction(accept, name="accept")
@@ -66,3 +76,14 @@ async def send(
             await services.files.remove_all(session_id)
         raise
     return Sent(services, session_id, owner_id, accepted)
+
+
+async def _attached(services: Services, owner_id: OwnerId, given: Attachment | str) -> Attachment:
+    """One of the owner's own files by its id, of whichever session; that of this one keeps a copy."""
+    if isinstance(given, Attachment):
+        return given
+    try:
+        found = await Files(services, owner_id).get(given)
+    except NotFound as exc:
+        raise InvalidInput(f"There is no file {given[:120]!r}: a message takes ids of your own files.") from exc
+    return Attachment(found.name or "file", found.data, found.media_type)

@@ -18,6 +18,7 @@ from outlast.events.outcome import Outcome
 from outlast.events.stream import EventStream
 from outlast.handles import reading
 from outlast.handles.one_session import constrained, export, view
+from outlast.handles.one_session.files import FilesOfSession
 from outlast.handles.one_session.regenerate import regenerate
 from outlast.handles.one_session.seen import SeenSession
 from outlast.handles.one_session.spawn import spawn
@@ -160,6 +161,11 @@ class Session(SeenSession):
     async def block_json(self, turn_id: TurnId | str, number: int) -> bytes:
         """A block of a turn, whole, as JSON: the `href` of one that was cut."""
         return await view.read_block(self._services, self.id, self.owner_id, TurnId(turn_id), number)
+
+    @property
+    def files(self) -> FilesOfSession:
+        """Its files by name: those that were given, those of messages, and those that tools made."""
+        return FilesOfSession(self._services, self.id, self.owner_id)
 
     def turn(self, turn_id: TurnId | str) -> Turn:
         return Turn(self._services, self.id, TurnId(turn_id), owner_id=self.owner_id)

@@ -14,7 +14,7 @@ from outlast.agents.messages.history import closed, encode, masked
 from outlast.calls.outcomes import MAY_HAVE_RUN
 from outlast.errors import InvalidInput
 from outlast.handles import reading
-from outlast.handles.fork import copied, copied_results
+from outlast.handles.fork import copied, copied_files, copied_results
 from outlast.handles.one_session import export
 from outlast.handles.one_session.constrained import constrained
 from outlast.handles.one_session.constrained import of_row as constraints_of
@@ -25,7 +25,7 @@ from outlast.handles.session import Session
 from outlast.handles.turn import Sent
 from outlast.ids import OwnerId, SessionId
 from outlast.paging import Page
-from outlast.store.repositories import outputs, sessions, summaries
+from outlast.store.repositories import files, outputs, sessions, summaries
 from outlast.store.repositories.sessions import SessionRow, Wanted
 from outlast.store.repositories.summaries import Summary
 from outlast.store.unit import Unit
@@ -247,8 +247,12 @@ class Sessions:
             new = replace(new, preview=new.preview or preview.of_history(clean))
             results = [] if source is None else await copied_results(self._services, source, session_id, said)
 
+            named = [] if source is None else await copied_files(self._services, source, session_id)
+
             def make(unit: Unit) -> SessionId:
                 made = creation.make(unit, session_id, new, bodies, owner_id=self._owner_id, key=key)
+                for each in named if made == session_id else ():
+                    files.add(unit, made, each)
                 for each in results if made == session_id else ():
                     outputs.keep_result(unit, made, each.call_id, file=each.file, characters=each.characters)
                 for each in shortened if made == session_id else ():

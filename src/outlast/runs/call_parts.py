@@ -14,6 +14,7 @@ from outlast.calls.within.channel import CallChannel, ChannelHome
 from outlast.ids import TaskId, WorkerId
 from outlast.outgoing.addresses import Network
 from outlast.runs.parked import ParkedCalls
+from outlast.store.files.session_files import SessionFiles
 from outlast.store.repositories import tasks
 
 
@@ -32,6 +33,7 @@ class CallParts:
     external: Operations | None = None
     questions: QuestionSource | None = None
     networks: Sequence[Network] = ()
+    files: SessionFiles | None = None
     confirm: Callable[[WorkerId], Coroutine[Any, Any, None]] | None = None
     """Raises AttemptLost when the worker of that name was taken for dead. None: alone with its database, none is."""
 

@@ -279,6 +279,21 @@ results = sa.Table(
     sqlite_with_rowid=False,
 )
 
+files = sa.Table(
+    "files",
+    metadata,
+    _session_id(),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("media_type", sa.Text, nullable=False),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    sa.Column("origin", sa.Text, nullable=False),
+    sa.Column("made_by", sa.Text, nullable=False),
+    _instant("created_at"),
+    sa.PrimaryKeyConstraint("session_id", "name"),
+    sqlite_with_rowid=False,
+)
+
 workers = sa.Table(
     "workers",
     metadata,

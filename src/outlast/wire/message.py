@@ -20,7 +20,7 @@ class SendOptions(TypedDict, total=False):
 
     when_busy: WhenBusy
     context: Context | None
-    files: Sequence[Attachment]
+    files: Sequence[Attachment | str]
     model: str | None
     idempotency_key: str | None
 
@@ -33,7 +33,7 @@ class ContextBody(Body):
 
 
 class FileBody(Body):
-    """A file that belongs to a message. It is kept, and the model is told its id and name; nobody can read it yet."""
+    """A file that belongs to a message. It is kept with its session; models that take it are shown it."""
 
     name: str = Field(min_length=1, max_length=500)
     media_type: str = Field(default="application/octet-stream", max_length=200)
@@ -51,6 +51,12 @@ class FileBody(Body):
             raise InvalidInput(f"The data of the file {self.name!r} is not base 64.") from exc
 
 
+class FileIdBody(Body):
+    """A file that is there already, of any session of yours."""
+
+    id: str = Field(min_length=1, max_length=200)
+
+
 class MessageBody(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Find me a flight to Oslo on Friday."}]})
 
@@ -60,8 +66,12 @@ class MessageBody(Body):
         description="If a turn runs: at its next step, in a turn of its own, stop it first, or refuse.",
     )
     context: ContextBody | None = None
-    files: list[FileBody] = Field(default_factory=list[FileBody], max_length=20)
+    files: list[FileBody | FileIdBody] = Field(default_factory=list[FileBody | FileIdBody], max_length=20)
     model: str | None = None
+
+    @property
+    def attachments(self) -> list[Attachment | str]:
+        return [each.id if isinstance(each, FileIdBody) else each.attachment for each in self.files]
 
     @property
     def page(self) -> Context | None:

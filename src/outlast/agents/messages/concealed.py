@@ -1,4 +1,4 @@
-"""What a model is sent: no registered value, whether it stood in history before it was registered or not."""
+"""What a model is sent: no file that it does not take, and no registered value, whenever that was registered."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import ModelRequestContext
 
 from outlast.agents.messages import history
+from outlast.agents.messages.sendable import sendable
 from outlast.values.secrets import Secrets
 
 
@@ -18,6 +19,7 @@ class Concealed:
         self._known: dict[int, tuple[ModelMessage, ModelMessage]] = {}
 
     def __call__(self, request: ModelRequestContext) -> ModelRequestContext:
+        request = sendable(request)
         if self._secrets.is_empty:
             return request
         if self._version != self._secrets.version:

@@ -4,13 +4,16 @@ import re
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
-from outlast.api.admission import AdmittedRoute
-from outlast.api.wiring import COMMON, FOUND, OwnFiles
+from outlast.api.admission import RawRoute
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnFiles, OwnSession
 from outlast.handles.files import StoredFile
+from outlast.values.file_name import BINARY
+from outlast.wire.file import FileAnswer
+from outlast.wire.forms import ListOf
 
-router = APIRouter(prefix="/files", tags=["files"], responses=COMMON, route_class=AdmittedRoute)
+router = APIRouter(tags=["files"], responses=COMMON, route_class=RawRoute)
 
 _SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"})
 """What a browser may show in place; everything else is saved."""
@@ -22,8 +25,41 @@ Range = Annotated[str | None, Header(alias="Range", max_length=200, description=
 Plain = Annotated[str | None, Header(include_in_schema=False)]
 
 
+@router.post(
+    "/sessions/{session_id}/files",
+    status_code=201,
+    responses=FOUND,
+    openapi_extra={"requestBody": {"description": "The bytes, as they are.", "required": True, **_BINARY}},
+)
+async def upload_file(
+    request: Request,
+    session: OwnSession,
+    name: Annotated[str, Query(min_length=1, max_length=1_000, description="What it is called: a name, not a path.")],
+) -> FileAnswer:
+    """Keep a file with a session; its type is the `Content-Type`. If its name is taken, it gets a number behind it."""
+    media_type = request.headers.get("content-type") or BINARY
+    return await session.files.add(name, await request.body(), media_type)
+
+
+@router.get("/sessions/{session_id}/files", responses=FOUND)
+async def list_files(
+    session: OwnSession,
+    after: Annotated[str, Query(max_length=1_000, description="`next` of the page before.")] = "",
+    limit: Limit = 100,
+) -> ListOf[FileAnswer]:
+    """The files of a session by name: those that people gave, those of messages, and those that tools made."""
+    page = await session.files.page(after=after, limit=limit)
+    return ListOf(items=list(page.items), next=page.next)
+
+
+@router.delete("/files/{file_id}", status_code=204, responses=DECIDED)
+async def delete_file(files: OwnFiles, file_id: str) -> None:
+    """Delete a file that a person or a tool put there. Those of messages and calls stay as long as their session."""
+    await files.delete(file_id)
+
+
 @router.get(
-    "/{file_id}",
+    "/files/{file_id}",
     response_class=Response,
     responses={
         **FOUND,
@@ -40,7 +76,7 @@ async def get_file(
     return answer(await files.get(file_id), asked=range, if_range=if_range, if_none_match=if_none_match)
 
 
-@router.head("/{file_id}", include_in_schema=False)
+@router.head("/files/{file_id}", include_in_schema=False)
 async def look_at_file(
     files: OwnFiles, file_id: str, range: Range = None, if_range: Plain = None, if_none_match: Plain = None
 ) -> Response:

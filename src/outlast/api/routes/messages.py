@@ -41,7 +41,7 @@ async def send_message(
         body.text,
         when_busy=body.when_busy,
         context=body.page,
-        files=[each.attachment for each in body.files],
+        files=body.attachments,
         model=body.model,
         idempotency_key=idempotency_key,
     )

@@ -12,6 +12,7 @@ from outlast.calls import outcomes
 from outlast.calls.confirmed import ConfirmedToolset
 from outlast.calls.control.check_background import check_background
 from outlast.calls.control.parts import ControlParts
+from outlast.calls.control.read_file import read_file
 from outlast.calls.control.read_output import read_output
 from outlast.calls.control.report_result import report_result
 from outlast.calls.control.run_sub_session import run_sub_session
@@ -22,6 +23,7 @@ from outlast.calls.deferrable import as_functions
 TOOLS: Sequence[Callable[[ControlParts], Tool[Any]]] = (
     check_background,
     read_output,
+    read_file,
     spawn_background,
     run_sub_session,
     report_result,
@@ -40,7 +42,8 @@ be woken when it ends.
 - Work that may take long and whose result you do not need at once can be set going with spawn_background: you get its \
 task at once, and its result as above. Several run side by side; some may wait for a place.
 - Use check_background only if you cannot go on without the result, or to list or cancel tasks.
-- A result marked "truncated" and the raw output of a task are read in pieces with read_output.
+- A result marked "truncated" and the raw output of a task are read in pieces with read_output, \
+files with read_file.
 - If a call "may or may not have taken effect", check before you repeat it.
 - A message of the user may reach you between your steps: acknowledge it and take it into account.
 - End every turn with words for the user."""

@@ -17,10 +17,11 @@ from outlast.events.foreign import PROGRESS
 from outlast.ids import SessionId, file_id
 from outlast.store.database import Database, retry_while_unavailable
 from outlast.store.files.file_store import FileStore, key_of
-from outlast.store.repositories import outputs
+from outlast.store.repositories import files, outputs
+from outlast.store.repositories.files import NewFile
 from outlast.store.repositories.outputs import HEAD, TAIL, Chunk
 from outlast.store.unit import Unit
-from outlast.values import clean
+from outlast.values import clean, file_name
 from outlast.values.secrets import MaskedStream, Secrets
 
 log = structlog.get_logger("outlast.calls")
@@ -226,11 +227,23 @@ class CallChannel:
         return True
 
     def _put(self, entry: dict[str, Any], data: bytes) -> None:
-        putting = retry_while_unavailable(lambda: self._home.files.put(self._session_id, data))
+        putting = retry_while_unavailable(lambda: self._keep(entry, data))
         put = asyncio.create_task(putting, name=f"artifact {entry['name']}")
         self._puts.add(put)
         self.artifacts.append(entry)
         put.add_done_callback(self._puts.discard)
+
+    async def _keep(self, entry: dict[str, Any], data: bytes) -> None:
+        """The bytes, then the row that lists them; with what a superseded attempt made nothing is listed."""
+        key = await self._home.files.put(self._session_id, data)
+        name, kind = file_name.fitting(entry["name"]), file_name.fitting_type(entry["media_type"])
+        new = NewFile(name, key, kind, len(data), "artifact", self._call_id)
+
+        def write(unit: Unit) -> None:
+            if unit.try_lock(self._session_id) and self.may_write(unit):
+                files.add(unit, self._session_id, new)
+
+        await self._home.database.transaction(write, name="artifact")
 
 
 def _joined(chunks: list[Chunk]) -> list[Chunk]:

@@ -251,6 +251,7 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         slots=parts.slots,
         agent=task.agent,
         networks=parts.networks,
+        files=parts.files,
         external=parts.external,
         questions=questions,
     )

@@ -163,6 +163,7 @@ class TurnCalls:
             slots=self._parts.slots,
             agent=self._agent,
             networks=self._parts.networks,
+            files=self._parts.files,
             external=self._parts.external,
             questions=None if questions is None else questions.of_call(secrets),
         )

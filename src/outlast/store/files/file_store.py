@@ -92,6 +92,13 @@ class FileStore:
             raise self._unavailable("The file store did not take a file; nothing was lost. Try again.") from exc
         return key
 
+    async def remove(self, key: str) -> None:
+        """One file, after the row that named it. Again is harmless."""
+        try:
+            await self._place.delete([key])
+        except OSError as exc:
+            raise self._unavailable("The file store did not remove a file. Try again.") from exc
+
     async def remove_all(self, session_id: SessionId) -> None:
         """Everything of a session, after the rows that named it. Again is harmless, also at the same time."""
         try:

@@ -20,5 +20,6 @@ KNOWN = (
     "0017",
     "0018",
     "0019",
+    "0020",
 )
 """Every revision this code can run on; the last one is the one it wants."""

@@ -7,6 +7,7 @@ from outlast.ids import SessionId
 from outlast.store.tables import (
     events,
     feed,
+    files,
     fires,
     inputs,
     messages,
@@ -42,7 +43,19 @@ def remove_some(unit: Unit, session_id: SessionId) -> bool:
         some = (events.c.session_id == session_id, events.c.number < first + _BATCH)
         unit.connection.execute(sa.delete(events).where(*some))
         return False
-    for table in (messages, outputs, results, inputs, tasks, turns, fires, schedules, webhook_deliveries, summaries):
+    for table in (
+        messages,
+        outputs,
+        results,
+        files,
+        inputs,
+        tasks,
+        turns,
+        fires,
+        schedules,
+        webhook_deliveries,
+        summaries,
+    ):
         unit.connection.execute(sa.delete(table).where(table.c.session_id == session_id))
     # What the owner's feed says of events that are gone; that the session was deleted stays.
     # By owner, as readers find them: an index by session would cost every turn for the sake of this.
