@@ -1,10 +1,12 @@
 """Approvals: a call that needs one waits as a task, a person decides, and the decision is told (A13, A1, B7)."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, RunContext, Tool
+from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast, Permissions, Session, Task, hints
 from outlast.errors import Conflict, Forbidden, InvalidInput
@@ -254,3 +256,26 @@ async def test_always_in_this_session(runtime: Runtime) -> None:
         assert session.permissions.always == []
         assert (await (await session.send("again")).outcome()).calls[0].result["awaiting"] == "approval"
         assert ran == [5, 7]
+
+
+async def test_of_two_people_at_the_same_instant_one_decides(runtime: Runtime) -> None:
+    """A13, P5: the other is told who; the call runs once or not at all, as the first one said."""
+
+    def told(messages: list[ModelMessage]) -> Any:
+        return "I see." if len(messages) > 1 else call("pay", amount=3)
+
+    async with runtime(ScriptedModel(told), tools=[Tool(pay, metadata=hints(approve=True))]) as outlast:
+        for _ in range(5):
+            RAN.clear()
+            session = await outlast.sessions.create()
+            await (await session.send("pay")).outcome()
+            (task,) = (await outlast.tasks.requests(session_id=session.id)).items
+            both = outlast.tasks.approve(task.id, by="Ada"), outlast.tasks.refuse(task.id, by="Bob")
+            came_to = await asyncio.gather(*both, return_exceptions=True)
+            [won] = [each for each in came_to if isinstance(each, Task)]
+            [lost] = [each for each in came_to if isinstance(each, Conflict)]
+            assert won.request is not None
+            assert won.request.closed is not None
+            assert f"by {won.request.closed.by}" in lost.message
+            await session.settled()
+            assert [3] * (won.request.closed.how == "approved") == RAN
