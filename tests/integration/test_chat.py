@@ -40,7 +40,7 @@ def script(messages):
     if "Background task" in said:
         return f"I was told: {said.splitlines()[1]}" if "finished" in said else f"I was told: {said}"
     match said.partition(" ")[0]:
-        case "survey" | "measure" | "block":
+        case "survey" | "measure" | "block" | "pay" | "paint":
             tool = said.partition(" ")[0]
             has_answer = any(part.part_kind == "tool-return" for part in messages[-1].parts)
             return "It goes on without me." if has_answer else call(tool, river="Glomma")
@@ -53,6 +53,16 @@ def script(messages):
 
 
 agent = Agent(ScriptedModel(script), name="surveyor")
+
+
+@agent.tool_plain(metadata=outlast.hints(approve=True))
+async def pay(river: str) -> str:
+    return f"paid for the {river}"
+
+
+@agent.tool_plain
+async def paint(river: str) -> str:
+    return f"{river} painted {await outlast.ask('Which colour?')}"
 
 
 @agent.tool_plain(metadata=outlast.hints(budget=0.05))
@@ -231,6 +241,30 @@ def test_leaving_says_what_still_runs(folder: Path) -> None:
     with chat(folder, "--database", "own.db", "--session", session_id) as terminal:
         terminal.expect("✗ block was interrupted when its process ended")
         terminal.expect("(?s)I was told: .*may or may not have taken effect")
+
+
+def test_who_is_needed_is_told_with_the_bell_and_decides_in_place(folder: Path) -> None:
+    """A13, B7, B8, K1: `/approve`, `/refuse` with a reason, and `/reply`."""
+    with chat(folder) as terminal:
+        terminal.expect("New session")
+        terminal.enter("pay the river")
+        terminal.expect(r"\? May the tool 'pay' be run with these arguments\?  river='Glomma'  /approve or /refuse")
+        terminal.enter("/approve")
+        terminal.expect("✓ pay finished")
+        terminal.expect("I was told: Result: paid for the Glomma")
+        terminal.enter("pay the river")
+        terminal.expect(r"\? May the tool 'pay'")
+        terminal.enter("/refuse too dear")
+        terminal.expect(r"✗ pay failed.*too dear")
+        terminal.expect("Reason: too dear<")
+        terminal.enter("paint the river")
+        terminal.expect(r"\? Which colour\?  /reply")
+        terminal.enter("/reply deep blue")
+        terminal.expect("✓ paint finished")
+        terminal.enter("/approve")
+        terminal.expect("There is no task here that asks for that")
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
 
 
 def test_a_dumb_terminal_gets_plain_lines(folder: Path) -> None:

@@ -32,6 +32,16 @@ class ChatBackend(Protocol):
 
     async def cancel(self, task_id: str, *, wait: float) -> Task: ...
 
+    async def requests(self, session_id: str) -> Sequence[Task]:
+        """What waits for somebody in this session and below it."""
+        ...
+
+    async def approve(self, task_id: str) -> Task: ...
+
+    async def refuse(self, task_id: str, *, reason: str) -> Task: ...
+
+    async def reply(self, task_id: str, value: Any) -> Task: ...
+
     async def output(self, task_id: str, *, offset: int = 0) -> Piece | PieceAnswer: ...
 
     async def why_waits(self, session_id: str) -> str | None:
@@ -68,6 +78,18 @@ class LocalBackend:
 
     async def cancel(self, task_id: str, *, wait: float) -> Task:
         return await self.outlast.tasks.cancel(task_id, wait=wait)
+
+    async def requests(self, session_id: str) -> Sequence[Task]:
+        return (await self.outlast.tasks.requests(session_id=session_id)).items
+
+    async def approve(self, task_id: str) -> Task:
+        return await self.outlast.tasks.approve(task_id)
+
+    async def refuse(self, task_id: str, *, reason: str) -> Task:
+        return await self.outlast.tasks.refuse(task_id, reason=reason)
+
+    async def reply(self, task_id: str, value: Any) -> Task:
+        return await self.outlast.tasks.reply(task_id, value)
 
     async def output(self, task_id: str, *, offset: int = 0) -> Piece:
         return await self.outlast.tasks.output(task_id, offset=offset)
@@ -117,6 +139,18 @@ class RemoteBackend:
 
     async def cancel(self, task_id: str, *, wait: float) -> Task:
         return await self.client.tasks.cancel(task_id, wait=wait)
+
+    async def requests(self, session_id: str) -> Sequence[Task]:
+        return (await self.client.tasks.requests(session_id=session_id)).items
+
+    async def approve(self, task_id: str) -> Task:
+        return await self.client.tasks.approve(task_id)
+
+    async def refuse(self, task_id: str, *, reason: str) -> Task:
+        return await self.client.tasks.refuse(task_id, reason=reason)
+
+    async def reply(self, task_id: str, value: Any) -> Task:
+        return await self.client.tasks.reply(task_id, value)
 
     async def output(self, task_id: str, *, offset: int = 0) -> PieceAnswer:
         return await self.client.tasks.output(task_id, offset=offset)

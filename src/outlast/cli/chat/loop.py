@@ -11,6 +11,7 @@ from rich.text import Text
 from outlast.cli.chat.backend import AnySession, ChatBackend
 from outlast.cli.chat.input import Input, InputQueue, Key, Line
 from outlast.cli.chat.slash import Commands
+from outlast.cli.terminal.console import ring
 from outlast.cli.terminal.screen import Screen
 from outlast.cli.terminal.session_view import SessionView
 from outlast.cli.waiting import Waiting
@@ -50,7 +51,7 @@ class ChatLoop:
         self._inputs = inputs
         self._kept: deque[Input] = deque()
         """What was typed while something else was waited for."""
-        self._view = SessionView(screen, explain=explain)
+        self._view = SessionView(screen, explain=explain, ring=ring)
         self._commands = Commands(backend, session, screen)
         self._waiting = Waiting(self._why_waits, self._view.note)
         self._position = 0

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
+from pydantic_core import from_json
 from rich.text import Text
 
 from outlast.cli.chat.backend import AnySession, ChatBackend
@@ -14,6 +16,9 @@ from outlast.wire.task import Task
 HELP = """\
 /tasks         the background tasks of this conversation
 /cancel ID     cancel a task
+/approve ID    let a call run that waits for your word
+/refuse ID WHY keep it from running
+/reply ID TEXT answer what a task asks; JSON where it asks for more than a text
 /output ID     what a task has put out so far
 /stop          stop the turn, as Ctrl-C does
 /retry         go on after a turn that failed or was stopped
@@ -44,6 +49,14 @@ class Commands:
                     await self._tasks()
                 case "cancel":
                     await self._cancel(argument.strip())
+                case "approve":
+                    await self._backend.approve((await self._asking(argument, "approval"))[0].id)
+                case "refuse":
+                    task, why = await self._asking(argument, "approval")
+                    await self._backend.refuse(task.id, reason=why)
+                case "reply":
+                    task, said = await self._asking(argument, "question")
+                    await self._backend.reply(task.id, _answer(task, said))
                 case "output":
                     await self._output(argument.strip())
                 case "stop":
@@ -83,6 +96,24 @@ class Commands:
             self._screen.line(Text(piece.text.removesuffix("\n")))
             piece = await self._backend.output(task.id, offset=piece.next_offset)
 
+    async def _asking(self, argument: str, kind: str) -> tuple[Task, str]:
+        """The task that asks for this, of this conversation and those below it, and the words behind its id.
+
+        Without an id it is the only one.
+        """
+        found = [
+            each
+            for each in await self._backend.requests(self._session.id)
+            if each.request and each.request.kind == kind
+        ]
+        first, _, rest = argument.strip().partition(" ")
+        named = [each for each in found if first and each.id.endswith(first)]
+        if len(named) == 1:
+            return named[0], rest.strip()
+        if len(found) == 1:
+            return found[0], argument.strip()
+        raise InvalidInput(f"Say which task: {_ids(found)}." if found else "There is no task here that asks for that.")
+
     async def _find(self, given: str, *, is_open: bool) -> Task:
         """The task with this id, or whose id ends so; without one, the only task there is."""
         known = await self._backend.tasks(self._session.id, is_open=is_open)
@@ -94,6 +125,17 @@ class Commands:
     def _say(self, text: str) -> None:
         for line in text.splitlines():
             self._screen.line(Text(line, style="dim"))
+
+
+def _answer(task: Task, said: str) -> Any:
+    """A text is a text; where something else is asked for, it is read as JSON if it can be."""
+    schema = task.request.schema_ if task.request is not None else None
+    if schema is None or schema.get("type") == "string":
+        return said
+    try:
+        return from_json(said)
+    except ValueError:
+        return said
 
 
 def _which(given: str, found: Sequence[Task], known: Sequence[Task]) -> str:

@@ -17,6 +17,14 @@ def console(file: TextIO | None = None, *, stderr: bool = False) -> Console:
     return _PlainConsole(file=file, stderr=stderr, markup=False, highlight=False, emoji=False)
 
 
+def ring() -> None:
+    """The bell, where a person sits: somebody is needed."""
+    terminal = sys.__stderr__
+    if terminal is not None and terminal.isatty():
+        terminal.write("\a")
+        terminal.flush()
+
+
 class _PlainConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

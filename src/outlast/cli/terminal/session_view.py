@@ -21,17 +21,24 @@ class SessionView:
     """Shows events one by one, in order, with their whole output. `last_end` is the type of the last end of a turn."""
 
     def __init__(
-        self, screen: Screen, *, watched: str | None = None, explain: Callable[[str], str] = lambda text: text
+        self,
+        screen: Screen,
+        *,
+        watched: str | None = None,
+        explain: Callable[[str], str] = lambda text: text,
+        ring: Callable[[], None] = lambda: None,
     ) -> None:
         """`watched`: the session's id, where nothing can be typed into it: hints then name commands.
 
-        `explain` says what the person who runs the program may know of an error beside its text.
+        `explain` says what the person who runs the program may know of an error beside its text. `ring` is called when
+        somebody is needed.
         """
         self.activity = Activity()
         self.last_end: str | None = None
         self._screen = screen
         self._watched = watched
         self._explain = explain
+        self._ring = ring
         self._parts: dict[str, str] = {}
         self._has_rows = False
         self._said: dict[str, list[str]] = {}
@@ -55,6 +62,8 @@ class SessionView:
                 self._task(event)
             case "turn" | "response" | "session":
                 self._turn(event)
+            case "request":
+                self._request(event)
             case _:
                 pass
         self.refresh()
@@ -133,6 +142,20 @@ class SessionView:
             self._task_ended(task)
         elif event.type in ("task.created", "task.changed") and not self._screen.has_status:
             self._tell_quarter(task)
+
+    def _request(self, event: Event) -> None:
+        """Somebody is needed: said aloud, with what to type."""
+        if event.type != "request.opened":
+            return
+        request, task = event.data["request"], event.task_id
+        how = {
+            "approval": f"{words.arguments(request.get('args'))}  /approve or /refuse",
+            "connection": f"outlast connections set {request.get('provider')}",
+        }.get(request["kind"], "/reply")
+        self._screen.line(
+            Text.assemble(("? ", "bold yellow"), (f"{request['prompt']}", "bold"), (f"  {how}  {task}", "dim"))
+        )
+        self._ring()
 
     def _task_ended(self, task: dict[str, Any]) -> None:
         ran = task.get("ran_seconds")
