@@ -13,6 +13,7 @@ from outlast.api import problems
 from outlast.api.admission import Admission
 from outlast.api.auth import Authenticate, Authenticator, ByJwt, ByKey, ByProgram, Gate
 from outlast.api.blank import BlankParameters
+from outlast.api.compression import Compressed
 from outlast.api.limits import BodyLimit, Rate
 from outlast.api.login import Logins
 from outlast.api.pacing import Pacing
@@ -110,6 +111,7 @@ def _authenticators(runtime: Outlast[Any, Any], authenticate: Authenticate | Non
 
 
 def _add_middleware(app: FastAPI, settings: Settings) -> None:
+    app.add_middleware(Compressed)
     app.add_middleware(BlankParameters)
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     if settings.cors_origins:
