@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { chatOf, partsOf, textOf } from "./chat.mjs";
 
-const [version, url, scenario] = process.argv.slice(2);
+const [version, url, scenario, given] = process.argv.slice(2);
 const Chat = await chatOf(version);
 const id = `${scenario}-${version}`;
 const headers = { authorization: `Bearer owner-${version}` };
@@ -381,6 +381,14 @@ const scenarios = {
     assert.equal(chat.status, "ready", chat.error?.message);
     const [call] = partsOf(chat.answers[0], "tool-pay");
     assert.deepEqual([call.state, call.output.awaiting], ["output-available", "approval"]);
+  },
+
+  async picture() {
+    const chat = page();
+    const image = { type: "file", mediaType: "image/png", filename: "rhine.png", url: `data:image/png;base64,${given}` };
+    await chat.sendMessage({ text: "What is this?", files: [image] });
+    assert.equal(chat.status, "ready", chat.error?.message);
+    assert.equal(textOf(chat.answers[0]), "A river.");
   },
 
   async fail() {

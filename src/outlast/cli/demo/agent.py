@@ -18,7 +18,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage
 from pydantic_core import to_json
 
-from outlast.calls.call import progress
+from outlast.calls.call import artifact, progress
 from outlast.handles.session import Session
 from outlast.runtime import Outlast
 from outlast.testing import ScriptedModel, Step, call, gate, last_user_text, text, tool_returns
@@ -76,7 +76,9 @@ def script(pace: Pace, *, is_stalling: bool) -> Callable[[list[ModelMessage]], S
         if "paid twice" in asked:
             return _check(say, results)
         if "background_result" in asked:
-            return say("The check is done: 480 invoices, and one of them was paid twice, in March, to Fjord AS.")
+            return say(
+                "The check is done: 480 invoices, and one was paid twice, in March, to Fjord AS: see paid-twice.csv."
+            )
         if "largest" in asked:
             return say("The one you paid today: 1,240 EUR to Nordlys.")
         answer = _answer(results[0], asked)
@@ -133,6 +135,7 @@ def make_agent(paths: Paths, pace: Pace, gates: Gates, *, is_stalling: bool) -> 
             progress(month, 12, unit="months")
             if month == GATE_MONTH:
                 await gates.last_months.wait()
+        artifact("paid-twice.csv", b"supplier,month,euros\nFjord AS,March,312\n", "text/csv")
         return {"year": year, "invoices": 480, "paid_twice": ["Fjord AS, March"]}
 
     return agent
