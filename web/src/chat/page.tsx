@@ -1,9 +1,11 @@
-import { useEffect } from "react";
+import { lazy, Suspense, useEffect } from "react";
 import { useParams } from "wouter";
 import { open, useStore } from "../store";
 import { Nothing } from "../ui/empty";
 import { Conversation } from "./conversation";
 import { NewChat } from "./new-chat";
+
+const Beside = lazy(() => import("../rail/beside"));
 
 export default function ChatPage() {
   const { id } = useParams<{ id?: string }>();
@@ -17,7 +19,17 @@ function Opened({ id }: { id: string }) {
   useEffect(() => void open(id), [id]);
   if (isDeleted) return <Nothing title="This chat was deleted">Choose another one at the side.</Nothing>;
   if (failed && !isThere) return <Nothing title="This chat cannot be shown">{failed}</Nothing>;
-  return isThere ? <Conversation id={id} /> : <Skeleton />;
+  if (!isThere) return <Skeleton />;
+  return (
+    <div className="relative flex min-h-0 flex-1">
+      <div className="min-h-0 min-w-0 flex-1">
+        <Conversation id={id} />
+      </div>
+      <Suspense fallback={null}>
+        <Beside session_id={id} />
+      </Suspense>
+    </div>
+  );
 }
 
 function Skeleton() {

@@ -11,7 +11,7 @@ export function SettleCall({ session_id, block }: { session_id: string; block: C
   return <Settle path={`sessions/${session_id}/calls/${encodeURIComponent(block.call_id)}/settle`} />;
 }
 
-export function SettleTask({ task }: { session_id: string; task: TaskSnapshot }) {
+export function SettleTask({ task }: { session_id: string; task: Pick<TaskSnapshot, "id"> }) {
   return <Settle path={`tasks/${task.id}/settle`} />;
 }
 

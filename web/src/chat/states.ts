@@ -12,7 +12,7 @@ export const SAID: Record<string, string> = {
 
 const VERDICTS: Record<string, string> = { worked: "worked", failed: "did not work", try_again: "is tried again" };
 
-export function sayState(task: TaskSnapshot, words: Record<string, string>): string {
+export function sayState(task: Pick<TaskSnapshot, "state" | "settled">, words: Record<string, string>): string {
   const settled = task.settled as { verdict?: string } | null | undefined;
   if (settled?.verdict) return VERDICTS[settled.verdict] ?? settled.verdict;
   return words[task.state] ?? task.state;

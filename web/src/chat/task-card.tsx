@@ -53,7 +53,7 @@ export const TaskCard = memo(function TaskCard({ session_id, task, tool }: Props
   );
 });
 
-function Cancel({ task }: { task: TaskSnapshot }) {
+export function Cancel({ task }: { task: Pick<TaskSnapshot, "id" | "is_cancel_requested"> }) {
   const [isAsked, setAsked] = useState(false);
   const [said, setSaid] = useState<string | null>(null);
   const cancel = async () => {
@@ -76,7 +76,7 @@ function Cancel({ task }: { task: TaskSnapshot }) {
   );
 }
 
-function icon(task: TaskSnapshot) {
+export function icon(task: Pick<TaskSnapshot, "state" | "settled">) {
   const settled = task.settled as { verdict?: string } | null | undefined;
   if (settled?.verdict === "worked") return <Check className="text-good" />;
   switch (task.state) {
