@@ -114,7 +114,8 @@ MISSING: Mapping[str, str] = {
     "I4": "Event logs and archived sessions are always kept; they cannot be set to expire.",
     "J1": "Not there yet.",
     "J2": "Not there yet.",
-    "K2": "Sessions and chat. The activity rail, task pages, schedules, usage, keys and sharing are not there yet.",
+    "K2": "Sessions and chat, background work beside it, tasks, what needs you, schedules, webhooks, "
+    "usage, keys and connections. Sharing is not there yet.",
     "K3": "The AI SDK only.",
     "K4": "MCP servers can be used by agents; serving and wrapping are not there yet.",
 }

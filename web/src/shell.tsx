@@ -2,7 +2,8 @@
 import { Menu as MenuIcon, PanelLeftClose } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { PLACES } from "./routes";
+import { useTold } from "./needs/notices";
+import { PLACES, type Place, TOOLS } from "./routes";
 import { SessionList } from "./sessions/list";
 import { IconButton } from "./ui/button";
 import { LinkBar } from "./ui/link-state";
@@ -43,6 +44,7 @@ export function Shell({ children }: { children: ReactNode }) {
           </div>
           <Places path={path} />
           <SessionList />
+          <Tools path={path} />
         </aside>
         <main id="main" className="relative flex min-w-0 flex-1 flex-col">
           <IconButton
@@ -60,10 +62,10 @@ export function Shell({ children }: { children: ReactNode }) {
 }
 
 function Places({ path }: { path: string }) {
-  if (PLACES.length < 2) return null;
+  const needs = useTold();
   return (
     <nav aria-label="Places" className="px-2 pb-2">
-      {PLACES.map(({ to, label, icon, isOf }) => (
+      {PLACES.map(({ to, label, icon, isOf, counts }: Place) => (
         <Link
           key={to}
           to={to}
@@ -72,6 +74,30 @@ function Places({ path }: { path: string }) {
         >
           {icon}
           {label}
+          {counts && needs > 0 && (
+            <span className="ms-auto rounded-full bg-warn-soft px-2 text-xs font-semibold text-warn" data-needs={needs}>
+              {needs}
+            </span>
+          )}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function Tools({ path }: { path: string }) {
+  return (
+    <nav aria-label="Settings" className="flex items-center gap-1 border-t border-line px-3 py-2">
+      {TOOLS.map(({ to, label, icon, isOf }) => (
+        <Link
+          key={to}
+          to={to}
+          title={label}
+          aria-label={label}
+          aria-current={isOf.test(path) ? "page" : undefined}
+          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-soft hover:text-ink aria-[current]:bg-soft aria-[current]:text-ink"
+        >
+          {icon}
         </Link>
       ))}
     </nav>

@@ -224,7 +224,9 @@ function Found({ text, matches, goTo, close }: FoundProps) {
         <span className="text-muted">
           {matches.length === 0
             ? `“${text}” is nowhere in it.`
-            : `${matches.length}${matches.length >= 100 ? " first" : ""} places with “${text}”`}
+            : matches.length === 1
+              ? `One place with “${text}”`
+              : `${matches.length}${matches.length >= 100 ? " first" : ""} places with “${text}”`}
         </span>
         <Button kind="quiet" className="!py-0.5 !text-xs" onClick={close}>
           Close

@@ -59,7 +59,7 @@ export function Timeline({ task }: { task: Task }) {
             <time
               dateTime={each.at}
               title={new Date(each.at).toLocaleString()}
-              className="w-14 shrink-0 text-muted tabular-nums"
+              className="w-[4.5rem] shrink-0 whitespace-nowrap text-muted tabular-nums"
             >
               {clock(each.at)}
             </time>

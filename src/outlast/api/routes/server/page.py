@@ -25,6 +25,7 @@ PAGES = (
     "/tasks/{task_id}",
     "/needs",
     "/schedules",
+    "/webhooks",
     "/usage",
     "/keys",
     "/connections",
