@@ -34,7 +34,7 @@ def get(
     """Read a file. Nothing that is there already is written over."""
     if to is None and raw(sys.stdout).isatty():
         raise typer.BadParameter("Say where it goes with --to, or use a pipe: a terminal would obey what it is sent.")
-    if to is not None and to.exists():
+    if to is not None and (to.exists() or to.is_symlink()):
         raise typer.BadParameter(f"{to} is there already: give another name.")
 
     async def work(client: Client) -> None:
