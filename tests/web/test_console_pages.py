@@ -193,3 +193,31 @@ async def test_a_webhook_is_made_tested_and_switched_off(console: Console, page:
     await page.click("[data-webhook] >> text=Delete")
     await page.click("dialog >> css=button:has-text('Delete')")
     await page.wait_for("text=Nobody else is told")
+
+
+async def test_everything_is_reached_by_the_keyboard(console: Console, page: Page) -> None:
+    """K2: pages and chats by a few letters of their names; a list of the keys; none of it while somebody writes."""
+    await console.begin(page, "hello palette")
+    await page.wait_for("text=Hello there.")
+    await page.press("body", "Control+k")
+    await page.fill("[aria-label='What you look for']", "usa")
+    await page.wait_for("[data-palette] [aria-selected=true] >> text=Usage")
+    await is_sound(page)
+    await page.press("[aria-label='What you look for']", "Enter")
+    await page.wait_for("h1 >> text=Usage")
+    await page.press("body", "Control+k")
+    await page.fill("[aria-label='What you look for']", "hello palette")
+    await page.wait_for("[data-palette] >> text=hello palette")
+    await page.press("[aria-label='What you look for']", "Enter")
+    await page.wait_for("text=Hello there.")
+    await page.press("[aria-label='Search chats']", "?")
+    assert await page.texts("[data-help]") == []
+    await page.evaluate("document.activeElement.blur()")
+    await page.press("body", "?")
+    await page.wait_for("[data-help]")
+    await is_sound(page)
+    await page.press("body", "Escape")
+    await page.wait_for("[data-help]", state="hidden")
+    await page.press("body", "g")
+    await page.press("body", "n")
+    await page.wait_for("h1 >> text=Needs you")

@@ -3,6 +3,7 @@ import { Menu as MenuIcon, PanelLeftClose } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useTold } from "./needs/notices";
+import { Keyboard } from "./palette/keys";
 import { PLACES, type Place, TOOLS } from "./routes";
 import { SessionList } from "./sessions/list";
 import { IconButton } from "./ui/button";
@@ -21,6 +22,7 @@ export function Shell({ children }: { children: ReactNode }) {
         To the content
       </a>
       <LinkBar />
+      <Keyboard />
       <div className="flex min-h-0 flex-1">
         {isOpen && (
           <button

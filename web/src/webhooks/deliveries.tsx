@@ -48,7 +48,9 @@ function One({ hook_id, delivery }: { hook_id: string; delivery: Delivery }) {
     <li className="rounded-xl border border-line bg-panel px-3 py-2 text-sm" data-delivery={delivery.state}>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <span className="font-mono text-xs">{delivery.type}</span>
-        <Badge tone={TONES[delivery.state]}>{SAID[delivery.state]}</Badge>
+        <Badge tone={TONES[delivery.state]}>
+          {delivery.state === "pending" && delivery.attempts > 0 ? "is tried again" : SAID[delivery.state]}
+        </Badge>
         {delivery.status !== null && <span className="text-xs text-muted">answered {delivery.status}</span>}
         <span className="ms-auto text-xs text-muted">
           <Ago at={delivery.at} />
