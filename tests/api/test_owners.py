@@ -112,6 +112,19 @@ async def an_upload(world: World) -> None:
     world.ids["file_id"] = made.json()["id"]
 
 
+async def a_schedule(world: World) -> None:
+    await a_session(world)
+    body = {"session_id": world.ids["session_id"], "text": "look", "cron": "0 0 1 1 *"}
+    world.ids["schedule_id"] = (await world.ada.post("/v1/schedules", json=body)).json()["id"]
+
+
+async def a_block(world: World) -> None:
+    """The text of the answer, whole: a view that cuts it says where it is."""
+    await a_session(world)
+    view = await world.ada.get(f"/v1/sessions/{world.ids['session_id']}/view")
+    world.ids |= {"turn_id": view.json()["turns"][-1]["id"], "number": "0"}
+
+
 @dataclass(frozen=True)
 class Use:
     """How a route is called so that its owner gets through.
@@ -122,6 +135,8 @@ class Use:
     body: Any = None
     before: Callable[[World], Awaitable[None]] = a_session
     params: dict[str, str] = field(default_factory=dict[str, str])
+    named: str | None = None
+    """What the body names beside its own content."""
     status: int | None = None
     stranger: int = 404
     is_admin: bool = False
@@ -170,6 +185,18 @@ USES: dict[str, Use] = {
     "complete_task": Use({"success": True}, before=a_task, status=409),
     "settle_task": Use({"verdict": "worked"}, before=a_task, status=409),
     "task_output": Use(before=a_task),
+    "get_view": Use(),
+    "get_block": Use(before=a_block),
+    "list_schedules": Use(before=a_schedule),
+    "create_schedule": Use({"text": "look", "cron": "0 0 1 1 *"}, named="session_id"),
+    "preview_schedule": Use({"cron": "0 0 1 1 *"}),
+    "get_schedule": Use(before=a_schedule),
+    "edit_schedule": Use({"title": "New Year"}, before=a_schedule),
+    "delete_schedule": Use(before=a_schedule),
+    "pause_schedule": Use(before=a_schedule),
+    "resume_schedule": Use(before=a_schedule),
+    "trigger_schedule": Use(before=a_schedule),
+    "list_fires": Use(before=a_schedule),
     "chat": Use({"id": "trip", "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]}),
     "resume_chat": Use(before=a_chat, stranger=204),
     "stop_chat": Use(before=a_chat),
@@ -208,7 +235,10 @@ USES: dict[str, Use] = {
 }
 UNKNOWN = {
     "session_id": str(ids.session_id()),
+    "turn_id": str(ids.turn_id()),
+    "number": "0",
     "input_id": str(ids.input_id()),
+    "schedule_id": str(ids.schedule_id()),
     "task_id": str(ids.task_id()),
     "call_id": "call_1",
     "rule_id": str(ids.rule_id()),
@@ -256,7 +286,8 @@ async def test_only_its_owner_sees_it(runtime: Runtime, name: str) -> None:
 
         async def ask(client: httpx2.AsyncClient, known: dict[str, str]) -> httpx2.Response:
             params = {key: value.format(**known) for key, value in use.params.items()}
-            async with client.stream(method, path.format(**known), json=use.body, params=params) as answer:
+            body = use.body if use.named is None else use.body | {use.named: known[use.named]}
+            async with client.stream(method, path.format(**known), json=body, params=params) as answer:
                 is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
                 if not is_stream:
                     await answer.aread()
@@ -264,7 +295,7 @@ async def test_only_its_owner_sees_it(runtime: Runtime, name: str) -> None:
 
         own_client, stranger = (world.admin, world.ada) if use.is_admin else (world.ada, world.ben)
         unknown = await ask(stranger, UNKNOWN)
-        names_something = ("{" in path or bool(use.params)) and not use.is_own
+        names_something = ("{" in path or bool(use.params) or use.named is not None) and not use.is_own
         if names_something:
             assert unknown.status_code == (403 if use.is_admin else use.stranger)
             before = await ask(stranger, world.ids)

@@ -46,6 +46,7 @@ ONLY_HERE = {
 
 ONLY_HERE_PARAMETERS = {
     "Sessions.create(history)": "trusted as it is; what comes over HTTP is not: see `import_`",
+    "Session.schedule(by)": "over HTTP the key that is shown says who it was",
     "Keys.make(made_with)": "the server's own: a cookie that ends with the key that was shown for it",
     "Keys.revoke(owner_id)": "the server's own: an owner that ends what is theirs; whoever asks over HTTP is an admin",
 }

@@ -146,7 +146,7 @@ def test_the_fast_check_is_part_of_the_check() -> None:
     assert [each for each in fast if each in whole] == whole[:3]
     types, tests = fast[3:]
     assert begins_with(types, whole[3])
-    assert begins_with(tests, whole[4])
+    assert begins_with(tests, whole[-1])
     assert types[1:] == ["src"]
     assert {"tests/unit", "tests/fundamentals", "tests/behaviour"} < set(tests)
 

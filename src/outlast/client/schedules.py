@@ -1,7 +1,7 @@
 """Your schedules: what is to happen in your sessions, and when."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from outlast.client.connection import Connection, path
@@ -25,7 +25,7 @@ class Schedules:
         condition: Mapping[str, Any] | None = None,
         cron: str | None = None,
         at: datetime | str | None = None,
-        delay: str | None = None,
+        delay: timedelta | str | None = None,
         zone: str = "UTC",
         title: str | None = None,
         missed: MissedPolicy = "run_once",
@@ -89,7 +89,7 @@ class Schedules:
         *,
         cron: str | None = None,
         at: datetime | str | None = None,
-        delay: str | None = None,
+        delay: timedelta | str | None = None,
         zone: str = "UTC",
         count: int = 5,
     ) -> Preview:
@@ -103,7 +103,8 @@ class Schedules:
         return Schedule.model_validate(answer)
 
 
-def _when(cron: str | None, at: datetime | str | None, delay: str | None) -> dict[str, Any]:
+def _when(cron: str | None, at: datetime | str | None, delay: timedelta | str | None) -> dict[str, Any]:
+    delay = f"{int(delay.total_seconds())} seconds" if isinstance(delay, timedelta) else delay
     return {"cron": cron, "at": None if at is None else _text(at), "delay": delay}
 
 

@@ -11,6 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from outlast.client.connection import Connection, path
 from outlast.client.files import FilesOfSession
+from outlast.client.schedules import Schedules
 from outlast.client.sending import send
 from outlast.client.streams import EventStream
 from outlast.client.turn import Sent, Turn, deadline, hold, is_settled, outcome_of, seconds_left, settled
@@ -22,6 +23,7 @@ from outlast.wire.constraints import Binding, Permissions, PermissionsAnswer
 from outlast.wire.event import EventAnswer, EventPage
 from outlast.wire.forms import ListOf
 from outlast.wire.message import InputAnswer, SendOptions, StoredMessage
+from outlast.wire.schedule import MissedPolicy, OverlapPolicy, Schedule
 from outlast.wire.session import CountsAnswer, InterruptedCall, LastTurnAnswer, SessionAnswer, TitleFrom, budget_of
 from outlast.wire.task import Task
 from outlast.wire.turn import TurnAnswer, TurnSummary, Until, Verdict
@@ -352,6 +354,47 @@ class Session:
             "POST", f"{self._path}/tasks", body=body, key=idempotency_key or str(uuid4())
         )
         return Task.model_validate(answer)
+
+    async def schedule(
+        self,
+        text: str | None = None,
+        *,
+        tool: str | None = None,
+        args: Mapping[str, Any] | None = None,
+        condition: Mapping[str, Any] | None = None,
+        cron: str | None = None,
+        at: datetime | str | None = None,
+        delay: timedelta | str | None = None,
+        zone: str = "UTC",
+        title: str | None = None,
+        missed: MissedPolicy = "run_once",
+        overlap: OverlapPolicy = "skip",
+        wake: Literal["on_terminal", "silent"] | None = None,
+        group: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Schedule:
+        """Say a text to this session, or run a tool of its agent, at the times of exactly one of cron, at and delay.
+
+        With a `condition` the tool is a monitor. It is made once, also over a connection that is cut;
+        `client.schedules` edits, pauses, triggers and deletes it.
+        """
+        return await Schedules(self._connection).create(
+            self.id,
+            text,
+            tool=tool,
+            args=args,
+            condition=condition,
+            cron=cron,
+            at=at,
+            delay=delay,
+            zone=zone,
+            title=title,
+            missed=missed,
+            overlap=overlap,
+            wake=wake,
+            group=group,
+            idempotency_key=idempotency_key or str(uuid4()),
+        )
 
     async def tasks(self) -> builtins.list[Task]:
         answer = await self._connection.get("/v1/tasks", session=self.id, limit=500)
