@@ -1,5 +1,6 @@
 """The pages beside the chat in a real browser: no error in the console, nothing that axe finds serious."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 
@@ -34,6 +35,15 @@ async def page(browser: Browser, console: Console) -> AsyncIterator[Page]:
 
 async def go(console: Console, page: Page, path: str) -> None:
     await page.open(f"{console.server.place.url}{path}")
+
+
+async def becomes(page: Page, expression: str) -> None:
+    """Wait for what no element shows; the page's policy refuses a predicate that is looked at again and again there."""
+    for _ in range(400):
+        if await page.evaluate(expression):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"this did not come true: {expression}")
 
 
 async def is_sound(page: Page) -> None:
@@ -84,14 +94,14 @@ async def test_what_waits_for_a_person_is_decided_in_one_place(console: Console,
     await console.begin(page, "pay")
     await page.wait_for("[data-request]")
     await page.wait_for("[data-needs='1']")
-    await page.until("document.title === '(1) Outlast'")
+    await becomes(page, "document.title === '(1) Outlast'")
     await page.click("nav[aria-label=Places] >> text=Needs you")
     await page.wait_for("ul[aria-label='What waits for you'] [data-request]")
     await is_sound(page)
     await page.fill("[aria-label='Arguments of the call']", '{"euros": 7}')
     await page.click("text=Approve with these")
     await page.wait_for("text=Nothing waits for you")
-    await page.until("document.title === 'Outlast'")
+    await becomes(page, "document.title === 'Outlast'")
     await is_sound(page)
     await go(console, page, "/tasks?tool=pay")
     await page.click("ul[aria-label=Tasks] a")
@@ -221,3 +231,23 @@ async def test_everything_is_reached_by_the_keyboard(console: Console, page: Pag
     await page.press("body", "g")
     await page.press("body", "n")
     await page.wait_for("h1 >> text=Needs you")
+
+
+async def test_a_megabyte_of_output_opens_at_its_end(console: Console, page: Page) -> None:
+    """K2, C3: in colours, with few elements; earlier parts on demand; what the server finds far away is shown."""
+    await console.begin(page, "flood")
+    await page.wait_for("[data-task][data-state=succeeded]")
+    await go(console, page, "/tasks?tool=flood")
+    await page.click("ul[aria-label=Tasks] a")
+    await page.wait_for("[role=log] .ansi-red >> text=The last line.")
+    assert await page.evaluate("document.querySelectorAll('[role=log] [data-index]').length") < 200
+    before = int(await page.evaluate("document.querySelector('[role=log]').dataset.lines"))
+    await page.click("css=button:has-text('Earlier')")
+    await becomes(page, f"Number(document.querySelector('[role=log]').dataset.lines) > {before + 100}")
+    await page.fill("[aria-label='Search the output']", "The first line.")
+    await page.press("[aria-label='Search the output']", "Enter")
+    await page.click("[data-found='1'] li button")
+    await page.wait_for("[role=log] mark >> text=The first line.")
+    await is_sound(page)
+    await page.click("[aria-label='To the end of the output']")
+    await page.wait_for("[role=log] .ansi-red >> text=The last line.")

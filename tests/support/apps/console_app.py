@@ -47,6 +47,8 @@ def _reply(messages: list[ModelMessage]) -> Step:
             return [text("One "), gate(lambda: _open(name)), text("two.")]
         case "survey":
             return call("survey", name=name)
+        case "flood":
+            return call("flood")
         case "pay":
             return call("pay", euros=100)
         case "hostile":
@@ -67,6 +69,20 @@ def _make() -> Outlast[None, str]:
         progress(1, 4, unit="places")
         await _open(name)
         return "Twelve birds."
+
+    @agent.tool_plain(metadata=hints(budget=0.05))
+    async def flood() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Put out a megabyte in colours."""
+        output("The first line.\n")
+        for number in range(100):
+            output(
+                "".join(
+                    f"\x1b[32mok\x1b[0m line {number * 200 + each} of very many, in colours\n" for each in range(200)
+                )
+            )
+            await asyncio.sleep(0.01)
+        output("\x1b[31mThe last line.\x1b[0m\n")
+        return "All said."
 
     @agent.tool_plain(metadata=hints(approve=True))
     async def pay(euros: int) -> str:  # pyright: ignore[reportUnusedFunction]
