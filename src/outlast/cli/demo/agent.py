@@ -76,9 +76,8 @@ def script(pace: Pace, *, is_stalling: bool) -> Callable[[list[ModelMessage]], S
         if "paid twice" in asked:
             return _check(say, results)
         if "background_result" in asked:
-            return say(
-                "The check is done: 480 invoices, and one was paid twice, in March, to Fjord AS: see paid-twice.csv."
-            )
+            found = "The check is done: 480 invoices, and one of them was paid twice, in March, to Fjord AS."
+            return say(f"{found} It is in paid-twice.csv.")
         if "largest" in asked:
             return say("The one you paid today: 1,240 EUR to Nordlys.")
         answer = _answer(results[0], asked)
