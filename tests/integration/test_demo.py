@@ -1,5 +1,6 @@
 """`outlast demo` as a user runs it: a server to try, and a play with processes that really die."""
 
+import json
 import os
 import re
 import signal
@@ -13,7 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from outlast import Session
 from outlast.cli.demo import server
+from outlast.testing import approve, refuse
 from tests.support.processes.serving_process import Program, run
 from tests.support.turns.runtime import wait_for_event
 
@@ -171,10 +174,14 @@ def test_the_demo_serves_an_agent_to_try(tmp_path: Path) -> None:
     with Program(tmp_path, "demo", "--port", "0", PATH=str(OUTLAST.parent)) as server:
         server.expect("http://127.0.0.1:")
         server.expect("  outlast send --new --wait 'Pay the invoice from Nordlys.'")
-        answer = run(tmp_path, "send", "--new", "--wait", "Pay the invoice from Nordlys.")
-        assert "1,240 EUR went to Nordlys; it arrives on Thursday." in answer
+        with Program(tmp_path, "send", "--new", "--wait", "Pay the invoice from Nordlys.") as sent:
+            sent.expect("I pay nothing before.")
+            [waiting] = json.loads(run(tmp_path, "approvals", "--json"))
+            run(tmp_path, "approve", waiting["id"])
+            assert sent.ended() == 0
+        assert "1,240 EUR went to Nordlys; it arrives on Thursday." in sent.out
         run(tmp_path, "send", "--turn", "Was any invoice of this year paid twice?")
-        assert "check_year" in run(tmp_path, "ps")
+        assert "Comparing the invoices of 2026" in run(tmp_path, "ps")
         server.interrupt()
         assert server.ended() == 0
         assert "What was running goes on at the next start." in server.err
@@ -196,6 +203,27 @@ async def test_the_agent_to_try_hears_what_is_said_after_a_stop(tmp_path: Path) 
         await wait_for_event(session, "call.started")
         await session.stop()
         assert (await session.ask("hello")).text.startswith("I keep the books.")
+
+
+async def test_the_agent_to_try_pays_when_a_person_allows_it(tmp_path: Path) -> None:
+    """A13, A12: nothing is paid before; the end is told, and what was done has words for people."""
+    async with server.make_app(tmp_path / "demo.db") as outlast:
+        session = await outlast.sessions.create()
+        sent = await session.send("Pay the invoice from Nordlys.")
+        assert "approve the payment" in (await sent.outcome()).text
+        paid = await approve(outlast.tasks, by="Ada")
+        assert paid.narration == "Paid 1240 EUR to Nordlys"
+        assert await said(session) == "Done: 1,240 EUR went to Nordlys; it arrives on Thursday."
+        await (await session.send("Pay the invoice from Nordlys.")).outcome()
+        await refuse(outlast.tasks, reason="paid last week", by="Ada")
+        assert await said(session) == "All right: that was not done."
+
+
+async def said(session: Session) -> str:
+    """The answer to what woke the session last."""
+    outcome = await session.settled(wait=PATIENCE)
+    assert outcome is not None
+    return outcome.text
 
 
 def test_the_version_is_told() -> None:

@@ -1,0 +1,76 @@
+"""The agent of `outlast demo`: a bookkeeper whose model is a script, so that it needs no key and answers the same."""
+
+import asyncio
+from typing import Any
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
+
+from outlast.calls.call import output, progress
+from outlast.cli.demo.wording import about, about_end, is_end, last_words
+from outlast.testing import ScriptedModel, Step, call, last_user_text, reasoning, text
+from outlast.tool_hints import hints
+
+MONTH_SECONDS = 2.0
+BUDGET_SECONDS = 3.0
+BANK_SECONDS = 1.5
+PAUSE_SECONDS = 0.03
+_HELP = (
+    "I keep the books. Ask me to pay an invoice, which a person must allow, or whether any invoice of this year was "
+    "paid twice: that takes half a minute, and goes on in the background while you ask me something else."
+)
+
+
+def make_agent() -> Agent[None, str]:
+    agent = Agent(ScriptedModel(_step), name="bookkeeper")
+
+    @agent.tool_plain(
+        metadata=hints(
+            approve=True,
+            destructive=True,
+            narrate={"running": "Paying {euros} EUR to {supplier}", "done": "Paid {euros} EUR to {supplier}"},
+        )
+    )
+    async def pay_invoice(supplier: str, euros: int) -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        """Pay an invoice from the company account."""
+        await asyncio.sleep(BANK_SECONDS)
+        return {"supplier": supplier, "euros": euros, "arrives": "Thursday"}
+
+    @agent.tool_plain(
+        metadata=hints(
+            budget=BUDGET_SECONDS,
+            idempotent=True,
+            narrate={"running": "Comparing the invoices of {year}", "done": "Compared the invoices of {year}"},
+        )
+    )
+    async def check_year(year: int) -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        """Look for invoices of a year that were paid twice."""
+        for month in range(1, 13):
+            output(f"{year}-{month:02}: 40 invoices\n")
+            progress(month, 12, unit="months")
+            await asyncio.sleep(MONTH_SECONDS)
+        return {"year": year, "invoices": 480, "paid_twice": ["Fjord AS, March"]}
+
+    return agent
+
+
+def _step(messages: list[ModelMessage]) -> Step:
+    """What the model says, decided by the history alone: a new process goes on where the last one was."""
+    last = messages[-1].parts[-1]  # not a result that stands before what was said after Stop
+    if isinstance(last, ToolReturnPart):
+        return _say(about(last.content))
+    told = last_user_text(messages)
+    if is_end(told):
+        return _say(about_end(told))
+    asked = last_words(told).lower()
+    if not asked:
+        return _say("I see.")
+    if "twice" in asked or "check" in asked:
+        return [reasoning("All invoices of the year must be compared."), call("check_year", year=2026)]
+    if "pay" in asked:
+        return [_say("I will pay it now."), call("pay_invoice", supplier="Nordlys", euros=1240)]
+    return _say(_HELP)
+
+
+def _say(words: str) -> Any:
+    return text(words, chunk=4, pause=PAUSE_SECONDS)
