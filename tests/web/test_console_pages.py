@@ -11,6 +11,8 @@ from tests.support.processes.serving_process import ServingProcess
 from tests.support.screens.browser import Browser, Page
 from tests.support.screens.console import APP, Console, elsewhere, faults
 
+SETTLED = """Promise.allSettled(document.getAnimations().filter((each) => each instanceof CSSTransition)
+  .map((each) => each.finished)).then(() => true)"""
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
@@ -50,6 +52,7 @@ async def is_sound(page: Page) -> None:
     """In both themes, and as wide as a phone: readable for everybody, and nothing sticks out."""
     for theme in ("light", "dark"):
         await page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        await page.evaluate(SETTLED)
         assert await faults(page) == []
     await page.resize(390, 850)
     assert await faults(page) == []

@@ -125,7 +125,7 @@ function Keep({ known }: { known: readonly string[] }) {
           value={value}
           onChange={(event) => setValue(event.target.value)}
         />
-        <Button kind="primary" type="submit" disabled={isBusy} className="sm:mt-[1.85rem]">
+        <Button kind="primary" type="submit" disabled={isBusy} className="sm:mt-6">
           {known.includes(provider.trim()) ? "Replace" : "Keep"}
         </Button>
       </form>
