@@ -60,7 +60,7 @@ async def test_a_call_is_told_in_words(runtime: Runtime, narrate: Any, began: st
 
 
 async def test_a_failed_call_has_words_of_its_own_and_no_secrets(runtime: Runtime) -> None:
-    """A12, E8: the phase is the call's, and registered values are masked before anything is cut."""
+    """A12, A11: the phase is the call's, and registered values are masked before anything is cut."""
     steps = [[call("search", city="hunter2-hunter2")], "Done."]
     async with runtime(scripted(*steps), tools=[search(PHASES, error=True)]) as outlast:
         outlast.secrets.add("hunter2-hunter2")
