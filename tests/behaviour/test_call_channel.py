@@ -263,8 +263,9 @@ async def test_a_deadline_ends_a_parked_call_and_stops_its_code(runtime: Runtime
         finally:
             ended.set()
 
-    tool = Tool(survey, metadata=hints(deadline=0.2)) if where == "hint" else Tool(survey)
-    setting = LONG if where == "hint" else timedelta(seconds=0.2)
+    # Long enough for the first turn to end before: its wake would be steered into a turn that still runs.
+    tool = Tool(survey, metadata=hints(deadline=2)) if where == "hint" else Tool(survey)
+    setting = LONG if where == "hint" else timedelta(seconds=2)
     async with runtime(steps(), tools=[tool], budget=BUDGET, call_deadline=setting) as outlast:
         session, task = await parked_session(outlast)
         assert task.deadline_at is not None
