@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from outlast import Session
-from outlast.cli.demo import server
+from outlast.cli.demo import bookkeeper, server
 from outlast.testing import approve, refuse
 from tests.support.processes.serving_process import Program, run
 from tests.support.turns.runtime import wait_for_event
@@ -217,6 +217,21 @@ async def test_the_agent_to_try_pays_when_a_person_allows_it(tmp_path: Path) -> 
         await (await session.send("Pay the invoice from Nordlys.")).outcome()
         await refuse(outlast.tasks, reason="paid last week", by="Ada")
         assert await said(session) == "All right: that was not done."
+
+
+async def test_the_agent_to_try_spawns_and_schedules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B3, F1: what the demo says to type does that."""
+    monkeypatch.setattr(bookkeeper, "MONTH_SECONDS", 0)
+    async with server.make_app(tmp_path / "demo.db") as outlast:
+        session = await outlast.sessions.create()
+        await session.send("Check 2025 as well, and do not wait for it.")
+        assert "480 invoices" in await said(session)
+        [spawned] = await session.tasks()
+        assert spawned.tool == "check_year"
+        assert "Next time: " in (await session.ask("Check the mailbox every morning at 8.")).text
+        [made] = (await outlast.schedules.list()).items
+        assert made.title == "mailbox"
+        assert "Nordlys" in (await session.ask("Check the mailbox.")).text
 
 
 async def said(session: Session) -> str:

@@ -51,6 +51,11 @@ def make_agent() -> Agent[None, str]:
             await asyncio.sleep(MONTH_SECONDS)
         return {"year": year, "invoices": 480, "paid_twice": ["Fjord AS, March"]}
 
+    @agent.tool_plain(metadata=hints(read_only=True, narrate={"running": "Looking for new invoices"}))
+    async def check_mailbox() -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        """Look for invoices that came by mail."""
+        return {"letters": ["an invoice from Nordlys, 1,240 EUR"]}
+
     return agent
 
 
@@ -65,6 +70,12 @@ def _step(messages: list[ModelMessage]) -> Step:
     asked = last_words(told).lower()
     if not asked:
         return _say("I see.")
+    if "mailbox" in asked and "every" in asked:
+        return call("schedule", text="Check the mailbox.", when="0 8 * * *", title="mailbox")
+    if "mailbox" in asked:
+        return call("check_mailbox")
+    if "2025" in asked:
+        return call("spawn_background", tool="check_year", args={"year": 2025})
     if "twice" in asked or "check" in asked:
         return [reasoning("All invoices of the year must be compared."), call("check_year", year=2026)]
     if "pay" in asked:

@@ -29,6 +29,10 @@ def about(result: Any) -> str:
         return f"Done: {found['euros']:,} EUR went to {found['supplier']}; it arrives on {found['arrives']}."
     if "paid_twice" in found:
         return f"The check is done: {found['invoices']} invoices, and one was paid twice: {found['paid_twice'][0]}."
+    if "letters" in found:
+        return f"There is one new letter: {found['letters'][0]}."
+    if "schedule_id" in found:
+        return f"I will. Next time: {found['next']}."
     return f"This is what came of it: {result}"
 
 
