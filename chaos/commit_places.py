@@ -5,7 +5,7 @@ from typing import Any
 
 from chaos.plan import Moment
 from chaos.script import At
-from outlast.ids import SessionId, TaskId
+from outlast.ids import InputId, SessionId, TaskId
 from outlast.store.repositories import inputs, tasks
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.turns import Disposition
@@ -52,11 +52,11 @@ class CommitPlaces:
     def _watch_withdrawals(self) -> None:
         plain = inputs.withdraw_wakes
 
-        def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> int:
-            count = plain(unit, session_id, task_ids)
-            if count:
+        def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> list[InputId]:
+            withdrawn = plain(unit, session_id, task_ids)
+            if withdrawn:
                 self._done.add("withdraw")
-            return count
+            return withdrawn
 
         inputs.withdraw_wakes = withdraw_wakes
 
