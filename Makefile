@@ -58,13 +58,13 @@ $(WEB_STAMP): web/package.json web/package-lock.json
 	@touch $@
 
 # The installed packages are there for their order only: their stamp is newer than a console that came with a download.
-$(CONSOLE): $(shell find web/src -type f ! -name schema.d.ts 2>/dev/null) web/index.html web/vite.config.ts \
+$(CONSOLE): $(filter-out $(WEB_TYPES),$(foreach kind,ts tsx css svg,$(foreach depth,* */* */*/* */*/*/*,$(wildcard web/src/$(depth).$(kind))))) web/index.html web/vite.config.ts \
 		web/package-lock.json | $(WEB_STAMP)
 	@echo "Building the console"
 	@cd web && npm run build --silent -- --logLevel warn
 	@touch $@
 
-$(WEB_TYPES): $(shell find src/outlast/api src/outlast/wire src/outlast/events -name '*.py') | $(STAMP) $(WEB_STAMP)
+$(WEB_TYPES): $(foreach folder,api wire events,$(foreach depth,* */* */*/*,$(wildcard src/outlast/$(folder)/$(depth).py))) | $(STAMP) $(WEB_STAMP)
 	@$(BIN)/python -m docs.openapi_document > web/openapi.json
 	@cd web && npm run schema --silent && rm openapi.json
 

@@ -52,6 +52,19 @@ async def test_every_type_comes_back_as_it_was_written(database: Database) -> No
         "task": {"id": "tsk_1", "title": "t", "state": "running"},
         **{"request": {"id": "req_1", "kind": "question", "prompt": "Why?"}, "title": "t"},
         **{"request_id": "req_1", "how": "answered", "verdict": "worked", "by": "ada"},
+        **{
+            "schedule_id": "sch_1",
+            "number": 2**53,
+            "due_at": "2026-01-01T00:00:00Z",
+            "late_seconds": 0.5,
+            "detail": None,
+        },
+        **{"count": 1, "input_id": "inp_1", "task_id": None, "next_at": None},
+        "schedule": {
+            **dict.fromkeys(("title", "tool", "text", "cron", "at", "reason", "next_at", "task_id")),
+            **{"id": "sch_1", "kind": "message", "zone": "UTC", "state": "active"},
+            **{"missed": "run_once", "overlap": "skip", "made_by": {}},
+        },
     }
     part: dict[EventType, Any] = {each: {} if each is EventType.CALL_ENDED else "1.1.0" for each in STORED}
     message = {each: "m" if each is EventType.TURN_FAILED else 3 for each in STORED}

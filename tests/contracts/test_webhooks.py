@@ -243,7 +243,7 @@ async def test_what_was_not_committed_is_not_told_and_what_was_survives_a_restar
             session_id = SessionId(await ask(outlast))
             with pytest.raises(ZeroDivisionError):
                 await outlast.database.transaction(partial(_appends_and_fails, session_id=session_id), name="fails")
-            await until(outlast, hook.id, lambda found: len(found) == 1)
+            await until(outlast, hook.id, lambda found: len(found) == 1 and found[0].error is not None)
         async with runtime(**HERE) as outlast:
             await outlast.webhooks.update(hook.id, url=receiver.url)
             assert len(await receiver.has(1)) == 1

@@ -16,7 +16,7 @@ from standardwebhooks import Webhook as Signature
 
 from outlast import __version__
 from outlast.clock import monotonic
-from outlast.errors import NotReached
+from outlast.errors import NotReached, StoreUnavailable
 from outlast.outgoing.client import OutgoingClient
 from outlast.store.database import Database
 from outlast.store.repositories import webhooks
@@ -46,13 +46,13 @@ class WebhookSender:
         self._database = database
         self._client = client
         self._sealing = sealing
-        self._running: dict[asyncio.Task[None], str] = {}
+        self._running: dict[asyncio.Task[None], Delivery] = {}
         self._is_closed = False
 
     async def look(self) -> None:
         """Begin to send what is due, as far as there is room."""
         for row in await self._database.transaction(_with_work, name="webhooks.due"):
-            of_each = Counter(self._running.values())
+            of_each = Counter(each.webhook_id for each in self._running.values())
             room = min(_AT_ONCE - len(self._running), _AT_ONCE_EACH - of_each[row.id])
             if room > 0 and not self._is_closed:
                 take = partial(moves.take, webhook_id=row.id, limit=room)
@@ -60,19 +60,28 @@ class WebhookSender:
                     self._begin(row, each)
 
     async def close(self) -> None:
-        """What is being sent is left to its lease."""
+        """What is being sent is given back: the next process sends it, perhaps a second time."""
         self._is_closed = True
-        running = set(self._running)
+        running = dict(self._running)
         for each in running:
             each.cancel()
         if running:
             await asyncio.wait(running)
+        for sending, delivery in running.items():
+            if sending.cancelled():
+                await self._give_back(delivery)
         await self._client.close()
 
     def _begin(self, row: WebhookRow, delivery: Delivery) -> None:
         sending = asyncio.create_task(self._deliver(row, delivery), name=f"deliver {delivery.id}")
-        self._running[sending] = row.id
+        self._running[sending] = delivery
         sending.add_done_callback(self._over)
+
+    async def _give_back(self, delivery: Delivery) -> None:
+        try:
+            await self._database.transaction(partial(moves.give_back, sent=delivery), name="webhook.give_back")
+        except StoreUnavailable as exc:
+            log.info("a delivery is left to its lease", error=str(exc))
 
     def _over(self, sending: asyncio.Task[None]) -> None:
         self._running.pop(sending, None)

@@ -21,7 +21,7 @@ from outlast.store.tables import events, inputs, tasks
 from outlast.values import row_json
 
 _REFERENCE = b'$file"'
-_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
+_TYPE = re.compile(r"(?a)[\w.+-]{1,100}/[\w.+-]{1,100}")
 _BINARY = "application/octet-stream"
 _MAGIC: Mapping[bytes, str] = {
     b"\x89PNG\r\n\x1a\n": "image/png",

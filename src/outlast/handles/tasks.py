@@ -1,7 +1,6 @@
 """Tasks as a program holds them: list, look, wait, cancel, complete, read output, answer what they ask, settle."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -202,7 +201,7 @@ class Tasks:
         """The lines of the kept output that have this text in them, in any case: where, and what they say."""
         if not text or len(text) > _LONGEST_SEARCH:
             raise InvalidInput(f"Search for 1 to {_LONGEST_SEARCH} characters.")
-        wanted, most = re.compile(re.escape(text), re.IGNORECASE), paging.clamp(limit)
+        wanted, most = _lower(text), paging.clamp(limit)
         found: list[Match] = []
         piece = await self.output(task_id, length=outputs.HEAD + outputs.TAIL)
         while piece.text and len(found) < most:
@@ -312,14 +311,22 @@ class Tasks:
         return task
 
 
-def _matches(piece: Piece, wanted: re.Pattern[str]) -> Iterator[Match]:
+def _lower(text: str) -> str:
+    """Character by character, so that places stay where they are."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(each if len(small := each.lower()) != 1 else small for each in text)
+
+
+def _matches(piece: Piece, wanted: str) -> Iterator[Match]:
     """One for each line, by its first match."""
     offset = piece.offset
     for line in piece.text.splitlines(keepends=True):
-        at = wanted.search(line)
-        if at is not None:
-            begin = max(0, at.start() - _AROUND)
-            yield Match(offset=offset + at.start(), line=line[begin : at.end() + _AROUND].rstrip("\r\n"))
+        at = _lower(line).find(wanted)
+        if at >= 0:
+            begin, end = max(0, at - _AROUND), at + len(wanted) + _AROUND
+            yield Match(offset=offset + at, line=line[begin:end].rstrip("\r\n"))
         offset += len(line)
 
 

@@ -15,7 +15,7 @@ _NAMES = {
     **dict.fromkeys(("w", "week", "weeks"), "w"),
 }
 _PART = re.compile(r"(\d{1,8}|an?|one)\s*([a-z]+)")
-_BETWEEN = re.compile(r"(?:\s|,|\band\b)*")
+_BETWEEN = re.compile(r"[\s,]++(?:and\b[\s,]*+)?+")
 
 
 def parse(words: str) -> timedelta:

@@ -111,6 +111,13 @@ def take(unit: Unit, webhook_id: WebhookId, *, limit: int) -> Sequence[Delivery]
     return taken
 
 
+def give_back(unit: Unit, sent: Delivery) -> None:
+    """Whoever took it leaves: it is due again, if nobody else has it."""
+    taken = deliveries.find(unit.connection, sent.webhook_id, sent.session_id, sent.event)
+    if taken is not None and taken.attempts == sent.attempts + 1 and taken.state == "pending":
+        deliveries.change(unit, taken, due_at=unit.now_us)
+
+
 def told(unit: Unit, sent: Delivery, attempt: Attempt) -> WebhookRow | None:
     """Write down what came of sending it. Gives the webhook if that switched it off."""
     row = webhooks.lock(unit, sent.webhook_id)

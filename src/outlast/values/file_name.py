@@ -6,7 +6,7 @@ import unicodedata
 from outlast.errors import InvalidInput
 
 LONGEST = 200
-_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
+_TYPE = re.compile(r"(?a)[\w.+-]{1,100}/[\w.+-]{1,100}")
 BINARY = "application/octet-stream"
 
 

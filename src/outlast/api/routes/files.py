@@ -17,8 +17,8 @@ router = APIRouter(tags=["files"], responses=COMMON, route_class=RawRoute)
 
 _SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"})
 """What a browser may show in place; everything else is saved."""
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
-_UNSAFE = re.compile(r"[^\w .()+-]", re.ASCII)
+_RANGE = re.compile(r"(?a)bytes=(\d{0,18})-(\d{0,18})")
+_UNSAFE = re.compile(r"(?a)[^\w .()+-]")
 _BINARY = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 
 Range = Annotated[str | None, Header(alias="Range", max_length=200, description="One range, such as `bytes=0-1023`.")]

@@ -13,7 +13,7 @@ MOST_OUTPUTS = 20
 NOW = "now"
 END = "end"
 _CURSOR = re.compile(r"1\.(\d{1,18})((?:\.ses_[0-9a-z]{26}:\d{1,18})*)")
-_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+_NUMBER = re.compile(r"(?a)\d{1,18}")
 
 
 @dataclass(slots=True)
