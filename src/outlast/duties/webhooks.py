@@ -47,6 +47,7 @@ class WebhookSender:
         self._client = client
         self._sealing = sealing
         self._running: dict[asyncio.Task[None], Delivery] = {}
+        self._taking: asyncio.Task[None] | None = None
         self._is_closed = False
 
     async def look(self) -> None:
@@ -55,13 +56,19 @@ class WebhookSender:
             of_each = Counter(each.webhook_id for each in self._running.values())
             room = min(_AT_ONCE - len(self._running), _AT_ONCE_EACH - of_each[row.id])
             if room > 0 and not self._is_closed:
-                take = partial(moves.take, webhook_id=row.id, limit=room)
-                for each in await self._database.transaction(take, name="webhooks.take"):
-                    self._begin(row, each)
+                self._taking = asyncio.create_task(self._take(row, room), name=f"take for {row.id}")
+                await asyncio.shield(self._taking)  # what is taken is begun, also when the duty is ended meanwhile
+
+    async def _take(self, row: WebhookRow, room: int) -> None:
+        take = partial(moves.take, webhook_id=row.id, limit=room)
+        for each in await self._database.transaction(take, name="webhooks.take"):
+            self._begin(row, each)
 
     async def close(self) -> None:
         """What is being sent is given back: the next process sends it, perhaps a second time."""
         self._is_closed = True
+        if self._taking is not None:
+            await asyncio.gather(self._taking, return_exceptions=True)
         running = dict(self._running)
         for each in running:
             each.cancel()
