@@ -229,7 +229,7 @@ def assert_harmless(shown: str, *, of: str) -> None:
     assert found is None, (of, shown[max(0, found.start() - 60) : found.end() + 60])
 
 
-OTHER_NOUNS = ("schedules", "files", "webhooks", "me", "ask-again")
+OTHER_NOUNS = ("schedules", "files", "webhooks", "me", "ask_again")
 """Verbs that are not driven here yet."""
 
 
