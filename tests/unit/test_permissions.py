@@ -144,3 +144,27 @@ def test_no_pattern_takes_more_than_its_share_of_time() -> None:
     for pattern in ("(a*)*b", "(a|a)*b", "(a|aa)+$", "a*a*a*a*a*a*b", "(.*a){20}b"):
         rule = parse(f"shell(command~='{pattern}')")
         assert not rule.allows("shell", {"command": "a" * 200_000 + "!"})
+
+
+@pytest.mark.timeout(60)
+def test_a_pattern_that_is_large_is_held_against_short_texts_only() -> None:
+    """G3: linear is the size of the pattern times that of the text; a rule that cannot be judged denies, never allows.
+
+    Without that a single call would hold up its process for ten seconds.
+    """
+    zeroes_and_ones = "0110100110" * 100_000
+    for pattern in ("[01]*1[01]{20}!", "[01]*1[01]{300}!", "[01]*1[01]{900}!"):
+        rule = parse(f"shell(command~='{pattern}')")
+        for _ in range(50):
+            assert not rule.allows("shell", {"command": zeroes_and_ones})
+            assert rule.denies("shell", {"command": zeroes_and_ones})
+        assert not rule.denies("shell", {"command": zeroes_and_ones[:500]})
+    assert parse("shell(command~='git')").denies("shell", {"command": "a" * 100_000 + "git"})
+
+
+def test_there_are_only_so_many_patterns() -> None:
+    """G3: each may have to be looked for in the arguments of every call."""
+    rules = [f"shell(command~='{number}', path~='x')" for number in range(25)]
+    permissions.read(allow=rules[:10], deny=[*rules[10:], *["shell(command=='x')"] * 50])
+    with pytest.raises(InvalidInput, match="at most 50 patterns"):
+        permissions.read(allow=rules, deny=["shell(path~='y')"])

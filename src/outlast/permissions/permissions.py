@@ -12,6 +12,8 @@ from outlast.errors import InvalidInput
 from outlast.permissions.rule import Rule, parse
 
 MOST_RULES = 200
+MOST_PATTERNS = 50
+"""In all rules of a session: each may have to be looked for in the arguments of every call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,16 @@ def read(*, allow: Sequence[str] | None = None, deny: Sequence[str] = ()) -> Per
     """Raises `InvalidInput` that names the rule and its fault."""
     if len(allow or ()) + len(deny) > MOST_RULES:
         raise InvalidInput(f"A session has at most {MOST_RULES} rules.")
-    return Permissions(None if allow is None else tuple(map(parse, allow)), tuple(map(parse, deny)))
+    read = Permissions(None if allow is None else tuple(map(parse, allow)), tuple(map(parse, deny)))
+    check_patterns([*(read.allow or ()), *read.deny])
+    return read
+
+
+def check_patterns(rules: Iterable[Rule]) -> None:
+    """Raises `InvalidInput` where they are too many to be looked for."""
+    count = sum(each.pattern is not None for rule in rules for each in rule.conditions)
+    if count > MOST_PATTERNS:
+        raise InvalidInput(f"The rules of a session have at most {MOST_PATTERNS} patterns; these have {count}.")
 
 
 def refusal(chain: Iterable[Permissions], tool: str, arguments: Any) -> str | None:

@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 from pydantic_ai import Tool
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from outlast.calls.within.session_files import NamedFile, files
 from outlast.errors import BodyTooLarge, Conflict, InvalidInput, NotFound
+from outlast.permissions.pattern import Pattern
 from outlast.tool_hints import hints
 
 T = TypeVar("T")
@@ -92,9 +92,9 @@ async def grep_files(pattern: str, name: Name | None = None) -> dict[str, Any]:
         pattern: As Rust's regex has it: without look-around and references back.
     """
     try:
-        wanted = SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
-    except SchemaError as exc:
-        raise ToolFailed(f"{pattern[:80]!r} is no regular expression as Rust's regex has them.") from exc
+        wanted = Pattern(pattern)
+    except InvalidInput as exc:
+        raise ToolFailed(f"{exc.message} Give one as Rust's regex has them.") from exc
     chosen = await _told(files.list) if name is None else [await _there(name)]
     hits: list[dict[str, Any]] = []
     for each in chosen:
@@ -111,14 +111,14 @@ async def delete_file(name: Name) -> str:
     return f"{name} is deleted."
 
 
-def _hits(name: str, data: bytes, wanted: SchemaValidator, most: int) -> list[dict[str, Any]]:
+def _hits(name: str, data: bytes, wanted: Pattern, most: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     try:
         lines = data.decode().splitlines()
     except UnicodeDecodeError:
         return []
     for number, line in enumerate(lines, start=1):
-        if wanted.isinstance_python(line[:_LONGEST_LINE]):
+        if wanted.is_in(line[: min(_LONGEST_LINE, wanted.longest)]):
             found.append({"name": name, "line": number, "text": line[:_LONGEST_LINE]})
             if len(found) >= most:
                 break

@@ -1,20 +1,21 @@
 """What a monitor waits for in the results of its tool: data that is judged without running anything of anybody's.
 
 `{"kind": "changed"}`, or `equals`, `matches`, `above` and `below` with a `value`; with a `path` of part of the result,
-such as `jobs[0].state`. A regular expression is matched in linear time, so no result can make it slow.
+such as `jobs[0].state`. A regular expression is held against the beginning of a long result only (see
+`outlast.permissions.pattern`), so that no result can make it slow.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema, to_json
+from pydantic_core import to_json
 
 from outlast.errors import InvalidInput
+from outlast.permissions.pattern import LONGEST_PATTERN, Pattern
 
 KINDS = ("changed", "equals", "matches", "above", "below")
 _LONGEST_PATH = 500
-_LONGEST_PATTERN = 1_000
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]|\[\"([^\"]+)\"\]|\['([^']+)'\]")
 _MISSING = object()
 
@@ -101,21 +102,21 @@ def _at(value: Any, path: str | None) -> Any:
     return value
 
 
-def _pattern(given: Any) -> SchemaValidator:
-    if not isinstance(given, str) or len(given) > _LONGEST_PATTERN:
-        raise _refused(f"matches needs a regular expression of at most {_LONGEST_PATTERN} characters as its value")
+def _pattern(given: Any) -> Pattern:
+    if not isinstance(given, str) or len(given) > LONGEST_PATTERN:
+        raise _refused(f"matches needs a regular expression of at most {LONGEST_PATTERN} characters as its value")
     try:
-        return SchemaValidator(core_schema.str_schema(pattern=given, regex_engine="rust-regex"))
-    except SchemaError as exc:
-        raise _refused(f"{given!r} is not a regular expression (look-around and back-references are none)") from exc
+        return Pattern(given)
+    except InvalidInput as exc:
+        raise _refused(
+            f"{given!r} is not a regular expression that can be used: look-around and back-references are none, and "
+            "it may be too large"
+        ) from exc
 
 
 def _matches(pattern: str, text: str) -> bool:
-    try:
-        _pattern(pattern).validate_python(text)
-    except ValidationError:
-        return False
-    return True
+    wanted = _pattern(pattern)
+    return wanted.is_in(text[: wanted.longest]) is True
 
 
 def _refused(why: str) -> InvalidInput:

@@ -141,6 +141,7 @@ def add_always(unit: Unit, session_id: SessionId, rule: str, *, by: str, owner_i
     kept = dict(row_json.read_object(session.permissions)) if session.permissions else dict(_NONE)
     if len(kept["always"]) >= MOST_ALWAYS:
         raise InvalidInput(f"A session has at most {MOST_ALWAYS} such rules: withdraw one first.")
+    permissions.check_patterns(parse(each) for each in [*(str(each["rule"]) for each in kept["always"]), rule])
     rule_id = ids.rule_id()
     added = {"id": rule_id, "rule": rule, "by": by, "at": unit.now}
     _keep(unit, session_id, {**kept, "always": [*kept["always"], added]})
