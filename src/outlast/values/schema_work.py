@@ -123,7 +123,7 @@ class _Count:
         for step in unquote(reference[1:]).split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             try:
-                found = cast(Any, found)[int(name) if isinstance(found, list) else name]
+                found = found[int(name) if isinstance(found, list) else name]
             except (LookupError, TypeError, ValueError) as exc:
                 raise TooMuchWork from exc
         return found
