@@ -71,6 +71,8 @@ OF_A_CLIENT = (
 )
 """What a client returns: handles like the library's, over HTTP."""
 
+HANDLES = ("outlast.handles.", "outlast.client.")
+
 MADE_BY_USERS = (outlast.Outlast, outlast.Client, testing.ScriptedModel)
 """The constructors that users call; the other classes are handles that methods return, or plain records."""
 
@@ -114,9 +116,7 @@ def _error_rows() -> Iterator[str]:
 
 def _class(name: str, value: type[Any]) -> str:
     is_made, is_model = value in MADE_BY_USERS, issubclass(value, Model)
-    [node] = ast.parse(inspect.getsource(value)).body
-    assert isinstance(node, ast.ClassDef)
-    functions = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    node, functions = _node(value), _functions(value)
     made = [f"{name}({_arguments(each.args)})" for each in functions if is_made and each.name == "__init__"]
     shown = [] if is_model else [_method(each) for each in functions if not each.name.startswith("_")]
     parts = [
@@ -126,6 +126,20 @@ def _class(name: str, value: type[Any]) -> str:
         "\n".join(shown),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _node(value: type[Any]) -> ast.ClassDef:
+    [node] = ast.parse(inspect.getsource(value)).body
+    assert isinstance(node, ast.ClassDef)
+    return node
+
+
+def _functions(value: type[Any]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Its own, and those of handles that it is built on, which have no section."""
+    kinds = [each for each in value.__mro__ if each is value or each.__module__.startswith(HANDLES)]
+    found = [each for kind in reversed(kinds) for each in _node(kind).body]
+    functions = [each for each in found if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return list({each.name: each for each in functions}.values())
 
 
 def _fields(value: type[Any], node: ast.ClassDef) -> Iterator[str]:
