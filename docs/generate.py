@@ -15,7 +15,7 @@ from docs.python_page import python_page
 from docs.requirements_page import requirements_page
 from docs.scale_page import scale_page
 from outlast import Settings
-from outlast.events.data import DATA
+from outlast.events.data.by_type import DATA
 from outlast.events.types import CONTROL, TERMINAL, EventType
 
 REFERENCE = Path(__file__).parent / "reference"

@@ -13,7 +13,7 @@ from pydantic_ai.models.test import TestModel
 
 from outlast import Outlast
 from outlast.api import create_app
-from outlast.events.data import DATA
+from outlast.events.data.by_type import DATA
 from outlast.events.shapes import is_as_told
 from outlast.events.types import CONTROL, EventType
 

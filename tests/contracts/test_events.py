@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from outlast.errors import NotFound
-from outlast.events.data import DATA
+from outlast.events.data.by_type import DATA
 from outlast.events.event import Draft, Event
 from outlast.events.signals import LocalSignals
 from outlast.events.stream import EventStream, Page

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from pydantic import TypeAdapter
 
-from outlast.events.data import DATA
+from outlast.events.data.by_type import DATA
 from outlast.events.types import CONTROL, EventType
 from tests.support.views.compare import comparable
 from tests.support.views.fixtures import FOLDER, SCENES, Log, events_of, written

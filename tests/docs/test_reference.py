@@ -9,7 +9,7 @@ from pydantic_ai import Agent
 
 from docs.generate import pages
 from outlast import Outlast, Settings
-from outlast.events.data import DATA
+from outlast.events.data.by_type import DATA
 from outlast.events.types import EventType
 from outlast.testing import ScriptedModel, call, error, gate, text
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NotRequired, Union, get_args, get_origin, get
 
 from typing_extensions import is_typeddict
 
-from outlast.events.data import DATA
+from outlast.events.data.by_type import DATA
 from outlast.events.types import EventType
 from outlast.values.shape import Check, Shape, fits, list_of, maybe, number, object_of, pair, text, whole
 

@@ -1,4 +1,4 @@
-"""The catalogue of event types. Adding one means adding it here, and its data in `events/data.py`."""
+"""The catalogue of event types. Adding one means adding it here, and its data in `events/data/`."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Events on the wire. For readers of the OpenAPI document they are a union by `type`, made from `events/data.py`."""
+"""Events on the wire. For readers of the OpenAPI document they are a union by `type`, made from `events/data/`."""
 
 from datetime import datetime
 from functools import cache
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, JsonVal
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from outlast.events.data import DATA
+from outlast.events.data.by_type import DATA
 from outlast.events.types import EventType
 from outlast.events.views.blocks import previewed
 from outlast.wire.forms import SESSION_ID, TURN_ID, Answer

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from outlast.events.data import TaskSnapshot
+from outlast.events.data.tasks import TaskSnapshot
 from outlast.wire.forms import Answer
 from outlast.wire.session import SessionAnswer
 from outlast.wire.turn import UsageAnswer, Verdict
