@@ -49,6 +49,34 @@ async def test_what_was_taken_back_is_not_shown(runtime: Runtime) -> None:
         assert await previews(client) == ["Close the door."]
 
 
+async def test_a_later_message_with_the_same_words_gives_no_title(runtime: Runtime) -> None:
+    """D3, D10: only the first message tells what a session is called, also when another one that waits is changed."""
+    async with serving(runtime(scripted("Hello."))) as server, client_of(server) as client:
+        session = await client.sessions.create()
+        await (await session.send("Measure the river.")).outcome(wait=10)
+        fork = await client.sessions.fork(session.id)
+        await client.pause()
+        for each in (session, fork):
+            for _ in range(2):
+                await each.send("Measure the river.")
+            first, second = await each.inbox()
+            await each.edit_input(first.id, "Close the door.")
+            await each.remove_input(second.id)
+            assert (await each.refresh()).title == "Measure the river."
+
+
+async def test_of_the_messages_that_stay_the_first_gives_the_title(runtime: Runtime) -> None:
+    """D3, D10: the one before it was taken back."""
+    async with serving(runtime(scripted("Hello."))) as server, client_of(server) as client:
+        await client.pause()
+        session = await client.sessions.create()
+        await session.send("My password is hunter2.")
+        await session.send("Open the door.")
+        [first, _] = await session.inbox()
+        await session.remove_input(first.id)
+        assert await previews(client) == ["Open the door."]
+
+
 async def test_copies_begin_as_what_they_were_made_from(runtime: Runtime) -> None:
     """D8: forks, imported documents and histories that pydantic-ai made elsewhere."""
     async with serving(runtime(scripted("Hello."))) as server, client_of(server) as client:

@@ -10,7 +10,7 @@ from outlast.transitions.sessions.preview import of_text
 def of_history(messages: Iterable[ModelMessage]) -> str | None:
     parts = (part for each in messages if isinstance(each, ModelRequest) for part in each.parts)
     said = (_text(part) for part in parts if isinstance(part, UserPromptPart))
-    return next((of_text(each) for each in said if each.strip()), None)
+    return next((shown for each in said if (shown := of_text(each)) is not None), None)
 
 
 def _text(part: UserPromptPart) -> str:

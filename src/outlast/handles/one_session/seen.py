@@ -43,7 +43,7 @@ class SeenSession:
         """`person`, `model` or `message`; None while there is no title."""
         if self._seen.title is not None:
             return "model" if self._seen.is_titled_by_model else "person"
-        return None if self._seen.preview is None else "message"
+        return None if preview.title_of(self._seen.preview) is None else "message"
 
     @property
     def parent_id(self) -> str | None:

@@ -102,6 +102,11 @@ _WAITING = Statement(
 )
 _OF_SESSION = sa.select(inputs).where(inputs.c.session_id == sa.bindparam("session"))
 _GET = Statement(_OF_SESSION.where(inputs.c.id == sa.bindparam("id")))
+_FIRST_MESSAGE = Statement(
+    _OF_SESSION.where(inputs.c.kind == InputKind.MESSAGE.value, inputs.c.state != InputState.REMOVED.value)
+    .order_by(inputs.c.sequence)
+    .limit(1)
+)
 _BY_KEY = Statement(_OF_SESSION.where(inputs.c.idempotency_key == sa.bindparam("key")))
 _INSERT = Statement(sa.insert(inputs).inline(), inputs.c.keys())
 _DELIVER = Statement(
@@ -146,6 +151,12 @@ def waiting_for(unit: Unit, session_id: SessionId) -> list[Input]:
 
 def get(connection: sa.Connection, session_id: SessionId, input_id: InputId) -> Input | None:
     row = _GET.first(connection, session=session_id, id=input_id)
+    return None if row is None else from_row(row)
+
+
+def first_message(unit: Unit, session_id: SessionId) -> Input | None:
+    """The first of a person's messages, or a parent's, that was not taken back."""
+    row = _FIRST_MESSAGE.first(unit.reading(inputs), session=session_id)
     return None if row is None else from_row(row)
 
 

@@ -63,6 +63,13 @@ def last_position(connection: sa.Connection, session_id: SessionId) -> int:
     return connection.execute(query).scalar() or 0
 
 
+def begins_with_copies(unit: Unit, session_id: SessionId) -> bool:
+    """Whether the session was made with messages that were said elsewhere."""
+    first = sa.select(messages.c.turn_id).where(messages.c.session_id == session_id, messages.c.position == 1)
+    row = unit.reading(messages).execute(first).first()
+    return row is not None and row.turn_id is None
+
+
 def position_of_nth_last(connection: sa.Connection, session_id: SessionId, count: int) -> int:
     """Where the last so many messages begin that the model sees."""
     query = sa.select(messages.c.position).where(

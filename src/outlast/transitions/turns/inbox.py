@@ -21,7 +21,7 @@ from outlast.events.signals import input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.store.locked_session import LockedSession
-from outlast.store.repositories import inputs, turns
+from outlast.store.repositories import inputs, messages, turns
 from outlast.store.repositories.inputs import Input, InputKind, InputState, Mode
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import OwnerLock, Unit
@@ -176,8 +176,9 @@ def assign(unit: Unit, session: LockedSession, text: str, task_id: TaskId) -> In
 def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, owner_id: str) -> Input:
     session, found = _waiting(unit, session_id, input_id, owner_id)
     check_text(text, unit.limits.max_text)
+    is_first = _is_first(unit, session, found)
     inputs.change_text(unit, input_id, text, body={_SENT: found.text, **found.body})
-    if session.preview == preview.of_text(found.text):
+    if is_first:
         session.set(preview=preview.of_text(text))
     unit.append(session_id, [Draft(EventType.INPUT_EDITED, {"input_id": input_id, "text": text})])
     return inputs.get(unit.connection, session.id, input_id) or found
@@ -189,11 +190,19 @@ def remove(unit: Unit, session_id: SessionId, input_id: InputId, *, owner_id: st
 
 def drop(unit: Unit, session: LockedSession, waiting: Input) -> None:
     """Take back what was not delivered yet."""
+    is_first = _is_first(unit, session, waiting)
     inputs.mark_removed(unit, waiting.id)
-    if session.preview == preview.of_text(waiting.text):
-        session.set(preview=None)
+    if is_first:
+        following = inputs.first_message(unit, session.id)
+        session.set(preview=None if following is None else preview.of_text(following.text))
     unit.signal(input_topic(waiting.id))
     unit.append(session.id, [Draft(EventType.INPUT_REMOVED, {"input_id": waiting.id})])
+
+
+def _is_first(unit: Unit, session: LockedSession, given: Input) -> bool:
+    """Whether the session is known by how this message begins: not one that goes on with what was said elsewhere."""
+    first = inputs.first_message(unit, session.id)
+    return first is not None and first.id == given.id and not messages.begins_with_copies(unit, session.id)
 
 
 def check_text(text: str, most: int) -> None:
