@@ -29,7 +29,7 @@ def _request_id(task: Task | None) -> Any:
 def _tell_parent(unit: Unit, asking: Task) -> None:
     session = unit.lock(asking.session_id)
     sub_sessions.lock_parent(unit, session)
-    given = next(sub_sessions.bound(unit, session), None)
+    given = sub_sessions.asked_by(unit, session, asking.turn_id)
     if given is not None:
         words = f"The sub-session of task {given.id} ({given.title}) has a question. {requests.notice(asking)}"
         inbox.notify(unit, given.session_id, InputKind.REQUEST, words, task_id=asking.id)

@@ -5,7 +5,7 @@ input's work ends, and its end wakes the parent like that of any task: this is t
 Locks go upward, a child's before its parent's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
@@ -125,9 +125,18 @@ def _make_child(unit: Unit, parent: LockedSession, asked: Assignment) -> LockedS
 
 
 def lock_parent(unit: Unit, session: LockedSession) -> None:
-    """Before anything that may end work of this session: the end goes on in the parent, and its lock comes now."""
-    if session.parent_id is not None:
-        unit.try_lock(session.parent_id)
+    """Before anything that may end work of this session: the end goes on above it, and those locks come now.
+
+    In its parent; and in ancestors that have gone on with it themselves. While it is locked nobody gives it more work.
+    """
+    if session.parent_id is None:
+        return
+    unit.try_lock(session.parent_id)
+    above = family.ancestors(unit.connection, session.id)
+    asking = {task.session_id for task in _bound(unit.connection, session.id, above[1:])}
+    for each in above:
+        if each in asking:
+            unit.try_lock(each)
 
 
 def work_changed(unit: Unit, session: LockedSession) -> None:
@@ -158,12 +167,22 @@ def take_back(unit: Unit, session: LockedSession, task: Task) -> InputWork:
 
 
 def bound(unit: Unit, session: LockedSession) -> Iterator[Task]:
-    """The open tasks of the parent that this session works on."""
-    if session.parent_id is None or not unit.has_locked(session.parent_id):
-        return
-    for task in tasks.open_of_kind(unit.connection, session.parent_id, SESSION.name):
-        if task.links.get(CHILD) == session.id:
-            yield task
+    """The open tasks of its ancestors that this session works on; the parent's first."""
+    if session.parent_id is not None:
+        locked = [each for each in family.ancestors(unit.connection, session.id) if unit.has_locked(each)]
+        yield from _bound(unit.connection, session.id, locked)
+
+
+def _bound(connection: sa.Connection, session_id: SessionId, above: Iterable[SessionId]) -> Iterator[Task]:
+    for each in above:
+        for task in tasks.open_of_kind(connection, each, SESSION.name):
+            if task.links.get(CHILD) == session_id:
+                yield task
+
+
+def asked_by(unit: Unit, session: LockedSession, turn_id: TurnId | None) -> Task | None:
+    """The task above that a turn of this session works for; None where a person set it going."""
+    return next((task for task in bound(unit, session) if turn_id in _work_of(unit, session, task).turn_ids), None)
 
 
 def report(unit: Unit, session_id: SessionId, turn_id: TurnId, value: Any) -> bool:
@@ -179,13 +198,11 @@ def report(unit: Unit, session_id: SessionId, turn_id: TurnId, value: Any) -> bo
 
 def schemas_for(connection: sa.Connection, session_id: SessionId, turn_id: TurnId) -> list[Mapping[str, Any]]:
     """What the results must fit that are asked of this turn."""
-    parents = family.ancestors(connection, session_id)[:1]
-    found = [task for parent in parents for task in tasks.open_of_kind(connection, parent, SESSION.name)]
+    above = family.ancestors(connection, session_id)
     return [
         task.spec["result_schema"]
-        for task in found
-        if task.links.get(CHILD) == session_id
-        and "result_schema" in task.spec
+        for task in _bound(connection, session_id, above)
+        if "result_schema" in task.spec
         and turn_id in works.of_input(connection, session_id, InputId(task.links[INPUT])).turn_ids
     ]
 
@@ -203,15 +220,23 @@ def _take_back(unit: Unit, session: LockedSession, task: Task) -> None:
 def _end_if_over(unit: Unit, session: LockedSession, task: Task) -> None:
     work = _work_of(unit, session, task)
     is_canceling = task.cancel_requested_at is not None
+    last = turns.get(unit.connection, work.turn_ids[-1]) if work.turn_ids else None
+    is_cut_off = last is not None and _is_cut_off(session, last)
     if work.is_gone:
         _cancel(unit, task, GONE["message"])
-    elif work.is_over or (is_canceling and work.open_turn is None):
-        last = turns.get(unit.connection, work.turn_ids[-1]) if work.turn_ids else None
+    elif work.is_over or (work.open_turn is None and (is_canceling or is_cut_off)):
         _count(unit, task, work)
         if last is None or (is_canceling and not work.is_over):
             _cancel(unit, task, _STOPPED["parent"])
         else:
             _end_as(unit, session, task, last)
+
+
+def _is_cut_off(session: LockedSession, last: TurnRow) -> bool:
+    """A person stopped it, or it failed and is held: what its tasks come to starts no turn of its own any more."""
+    if last.state is TurnState.STOPPED:
+        return last.stop_reason == "user"
+    return last.state is TurnState.FAILED and bool(session.is_held)
 
 
 def _end_as(unit: Unit, session: LockedSession, task: Task, last: TurnRow) -> None:
