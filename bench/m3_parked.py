@@ -3,15 +3,13 @@
 import asyncio
 import gc
 import tempfile
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
 
-from bench.measure import Report, Sample, Target, milliseconds, quantile
+from bench.measure import Report, Sample, Target, loop_lag, milliseconds, quantile
 from outlast import Outlast, Settings, hints
 from outlast.testing import ScriptedModel, calls, tool_returns
 
@@ -44,7 +42,7 @@ async def _run() -> Report:
             gc.collect()
             each = (_resident() - before) / (_SESSIONS * _CALLS)
             listing = Sample()
-            async with _lag() as lags:
+            async with loop_lag() as lags:
                 for _ in range(_LISTINGS):
                     await listing.take(lambda: outlast.tasks.list(state="open", limit=100))
                     await asyncio.sleep(0.02)
@@ -92,26 +90,6 @@ def _agent(release: asyncio.Event) -> tuple[Agent[None, str], ScriptedModel]:
 
 def _settings() -> Settings:
     return Settings(max_open_tasks_per_session=_CALLS + 1, wake_company=timedelta(seconds=30))
-
-
-@asynccontextmanager
-async def _lag() -> AsyncGenerator[list[float]]:
-    """How late a coroutine that wants to run every 5 ms really runs."""
-    lags: list[float] = []
-    loop = asyncio.get_running_loop()
-
-    async def tick() -> None:
-        while True:
-            due = loop.time() + 0.005
-            await asyncio.sleep(0.005)
-            lags.append(loop.time() - due)
-
-    ticking = asyncio.create_task(tick())
-    try:
-        yield lags
-    finally:
-        ticking.cancel()
-        await asyncio.wait({ticking})
 
 
 def _resident() -> int:

@@ -7,7 +7,8 @@ import platform
 import sqlite3
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -108,6 +109,26 @@ def quantile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least this share of all values does not exceed."""
     ordered = sorted(values)
     return ordered[math.ceil(len(ordered) * share) - 1]
+
+
+@asynccontextmanager
+async def loop_lag() -> AsyncGenerator[list[float]]:
+    """How late a coroutine that wants to run every 5 ms really runs."""
+    lags: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    async def tick() -> None:
+        while True:
+            due = loop.time() + 0.005
+            await asyncio.sleep(0.005)
+            lags.append(loop.time() - due)
+
+    ticking = asyncio.create_task(tick())
+    try:
+        yield lags
+    finally:
+        ticking.cancel()
+        await asyncio.wait({ticking})
 
 
 async def at_once(count: int, work: Callable[[int], Awaitable[object]]) -> None:

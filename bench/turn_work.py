@@ -3,15 +3,17 @@
 from typing import Any
 
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, SystemPromptPart
 
 from outlast import Outlast
+from outlast.agents import summary
 from outlast.handles.session import Session
 from outlast.settings import Settings
 from outlast.testing import ScriptedModel, Step, call, text, tool_returns
 
 PROMPT = "How deep is the river today?"
 _DEPTH = call("depth", place="the old bridge")
+_SUMMARY = text("The depth of the river was asked for at the old bridge: two metres each time.")
 _ANSWER = text("The river is two metres deep at the old bridge now", chunk=5)
 
 
@@ -28,6 +30,9 @@ def scripted_agent() -> tuple[Agent[None, str], ScriptedModel]:
 
 
 def _step(messages: list[ModelMessage]) -> Step:
+    first = messages[0].parts[0]
+    if isinstance(first, SystemPromptPart) and first.content == summary.ASKED:  # of a history that grew long
+        return _SUMMARY
     return _ANSWER if tool_returns(messages[-1:]) else _DEPTH
 
 
