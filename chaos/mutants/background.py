@@ -83,7 +83,7 @@ TOLD_ONCE = (
         (
             Edit(
                 "src/outlast/runs/turns/load.py",
-                "    await run.call_log.tell_parked(book)\n",
+                "    await run.answers.call_log.tell_parked(book)\n",
                 "",
             ),
         ),

@@ -199,22 +199,22 @@ class Attempt:
         """One run of the agent; a transient failure of the model is tried again from what is committed."""
         retries = 0
         while True:
-            answered = run.usage.requests
+            answered = run.used.total.requests
             await self._fit(run, host)
             try:
                 step = await run.run(host, deps, self._model(host), waiting)
             except Exception as exc:
-                if run.is_streamed and failure.cannot_stream(exc):
-                    run.ask_whole_from_now_on()
+                if run.responses.is_streamed and failure.cannot_stream(exc):
+                    run.responses.ask_whole_from_now_on()
                     waiting = await self._waiting()
                     continue
-                if run.usage.requests > answered:
+                if run.used.total.requests > answered:
                     retries = 0
                 wait = self._retry_in(run, exc, retries)
                 if wait is None:
                     raise
                 retries += 1
-                await run.drop_partial(_reason(exc), retry_in=wait)
+                await run.responses.drop(_reason(exc), retry_in=wait)
                 if history.open_calls(run.messages):
                     await carry_over(run)
                 await asyncio.sleep(wait)
@@ -314,8 +314,8 @@ class Attempt:
     async def _failed(self, why: turn_failure.Failure) -> None:
         is_given_up = self._run is None
         run = self._run or await self._load()
-        if run.response is not None or is_given_up:
-            await run.drop_partial(why.kind)
+        if run.responses.arriving is not None or is_given_up:
+            await run.responses.drop(why.kind)
         await self._end(run, "turn.end", TurnState.FAILED, why.data)
 
     async def _give_up(self, exc: Exception) -> None:
@@ -349,8 +349,8 @@ class Attempt:
         """Leave the turn to the next worker, with the ends of calls that are known."""
         run = self._run
         if run is not None:
-            if run.response is not None:
-                await run.drop_partial("handed_over")
+            if run.responses.arriving is not None:
+                await run.responses.drop("handed_over")
             await log_known_ends(run)
             run.count_outputs()
         uncounted = [] if run is None else run.calls.uncounted(elsewhere=_going_on(run))

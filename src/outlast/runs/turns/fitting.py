@@ -108,7 +108,7 @@ async def _summarised(run: "TurnRun", model: Model[Any] | str, bounds: Bounds, c
         log.warning("no summary could be made; the oldest turns are left out", error=last_line(as_error(exc)))
         return None
     used = usage_of(response)
-    run.count(of_response(used))
+    run.used.add_spent(of_response(used))
     up_to = window.entries[cut - 1].position
     prefix = history.masked(summary.standing_for(up_to, text, window.system), run.log.secrets)
     assert isinstance(prefix, ModelRequest)

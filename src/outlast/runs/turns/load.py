@@ -19,11 +19,14 @@ from outlast.agents.usage import usage_of
 from outlast.events.event import Event
 from outlast.events.outcome import Usage
 from outlast.events.types import EventType
+from outlast.runs.turns.call_answers import CallAnswers
 from outlast.runs.turns.call_log import CallLog
 from outlast.runs.turns.loop import TurnRun
+from outlast.runs.turns.responses import Responses
 from outlast.runs.turns.resume import OpenCallBook, read_book
 from outlast.runs.turns.turn_calls import TurnCalls
 from outlast.runs.turns.turn_log import TurnLog
+from outlast.runs.turns.turn_usage import TurnUsage
 from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.files.spill import unpack_object
@@ -56,11 +59,10 @@ async def load(
     book = OpenCallBook()
     if history.open_calls(messages):
         book = await _book(parts, fence, messages[before:], entries)
-    used = _usage(messages[own_from:])
-    of_calls = 0
+    used = TurnUsage(log, claim.owner_id, _usage(messages[own_from:]), requests=claim.turn.requests)
     for usage in await _used_by_calls(parts, claim) if own_from < len(messages) else ():
-        used.add(usage)
-        of_calls += usage["requests"]
+        used.total.add(usage)
+        used.requests_of_calls += usage["requests"]
     calls = TurnCalls(parts.calls, log, claim.agent, claim.owner_id, lease, press_after=parts.policy.steer_parks_after)
     run = TurnRun(
         claim=claim,
@@ -68,21 +70,19 @@ async def load(
         policy=parts.policy,
         threads=parts.threads,
         calls=calls,
-        call_log=CallLog(log, calls),
+        answers=CallAnswers(log, CallLog(log, calls), calls, used, book),
+        responses=Responses(claim, log, used, parts.policy.idle_timeout),
+        used=used,
         control=parts.control,
         instructions=parts.instructions,
         resource=LiveResource(parts.resources, claim.owner_id, fence.session_id, parts.secrets),
         output_types=parts.hosts[claim.agent].output_types,
         messages=messages,
         window=window,
-        book=book,
         own_from=own_from,
-        requests=claim.turn.requests,
-        requests_of_calls=of_calls,
         has_begun=own_from < len(messages),
-        usage=used,
     )
-    await run.call_log.tell_parked(book)
+    await run.answers.call_log.tell_parked(book)
     return run
 
 
