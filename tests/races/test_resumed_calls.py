@@ -3,13 +3,16 @@
 import asyncio
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from pydantic_ai import Agent, Tool
-from pydantic_ai.messages import ModelResponse, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
 
 from outlast import Outlast, Settings, hints
-from outlast.testing import ScriptedModel, call, text
+from outlast.testing import ScriptedModel, call, last_user_text, text, tool_returns
 from tests.support.crashes.crash_copy import CrashCopy
+from tests.support.logs.histories import return_of
+from tests.support.turns.background import wakes_seen
 from tests.support.turns.runtime import Runtime, events_of, wait_for_event
 
 
@@ -114,3 +117,35 @@ async def test_a_call_parked_right_before_a_crash_is_told_as_ended(tmp_path: Pat
     assert [(event.data["call_id"], event.data["task_id"]) for event in ends] == [("s1", tasks[0].id)]
     answers = [part.model_response_str() for part in told if isinstance(part, ToolReturnPart)]
     assert [tasks[0].id in answer for answer in answers] == [True], "and the model got its handle"
+
+
+async def test_a_sub_session_that_was_begun_is_waited_for_again(tmp_path: Path) -> None:
+    """C1, P2: killed after the commit that gave the work away; the next process finds it, and tells its answer."""
+
+    def script(messages: list[ModelMessage]) -> Any:
+        if "Count" in last_user_text(messages):
+            return "There are three."
+        found = list(tool_returns(messages).values())
+        return f"got {found[-1]}" if found else call("run_sub_session", prompt="Count.", call_id="c1")
+
+    crash = CrashCopy(tmp_path / "app.db", tmp_path / "copy.db", "child.start", "after")
+    async with Runtime(tmp_path / "app.db")(ScriptedModel(script)) as outlast:
+        outlast.database.watcher = crash.watch
+        session = await outlast.sessions.create()
+        await session.send("Go.")
+        await crash.made()
+        await session.settled()
+
+    async with Runtime(crash.copy)(ScriptedModel(script)) as outlast:
+        session = await outlast.sessions.get(session.id)
+        await session.settled()
+        (task,) = await session.tasks()
+        answer: Any = return_of("c1", await session.history()).content
+        assert answer == {
+            "session_id": task.links["child_session"],
+            "task_id": task.id,
+            "state": "succeeded",
+            "result": "There are three.",
+        }
+        assert [event.data["outcome"] for event in await events_of(session, "call.ended")] == ["success"]
+        assert await wakes_seen(session) == []

@@ -22,6 +22,7 @@ from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.ids import TaskId
 from outlast.store.repositories.stored_task import Task
+from outlast.transitions.kinds.session import SESSION
 from outlast.transitions.tasks.parked import facts_of
 
 _CONTENT: TypeAdapter[str | list[UserContent]] = TypeAdapter(str | list[UserContent])
@@ -86,11 +87,14 @@ class OpenCallBook:
 
 
 def read_book(messages: Sequence[ModelMessage], logged: Iterable[Event], parked: Iterable[Task]) -> OpenCallBook:
-    """From history, the call events that came after its last response (unpacked), and what became a task."""
+    """From history, the call events that came after its last response (unpacked), and what became a task.
+
+    Work that was given to a sub-session is no call that became a task: its call is run again, and waits for it again.
+    """
     book = OpenCallBook(in_flight={call.tool_call_id: call for call in history.open_calls(messages)})
     book.masked = history.masked_calls(messages) & book.in_flight.keys()
     for task in parked:
-        if task.call_id in book.in_flight and task.tool is not None:
+        if task.call_id in book.in_flight and task.tool is not None and task.kind != SESSION.name:
             part = ToolReturnPart(tool_name=task.tool, content=_handle(task, task.tool), tool_call_id=task.call_id)
             book.recorded[task.call_id] = Recorded(part)
             book.decided.add(task.call_id)
