@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from chaos.link import Link, Refused
 from chaos.reading import Reader, Readers
-from chaos.words import STEPS, message
+from chaos.words import STEPS, WORK_STEPS, plan_of
 
 _FLOWS = (
     "alone",
@@ -51,6 +51,13 @@ _PLANS_FOR = {
     "withdraw": ["survey+scan", "check"],
     "settle_task": ["vigil"],
     "task.claim": ["scan", "slow", "scan"],
+    "spawn": ["spawn+chores"],
+    "admit": ["spawn+spawn+chores+spawn"],
+    "child.start": ["child"],
+    "child.end": ["son+child"],
+    "reply": ["ask+wonder"],
+    "decide": ["pay+pay"],
+    "complete": ["ship+courier"],
 }
 """What is asked for when a worker is to die at a place; at times other steps follow."""
 
@@ -146,11 +153,11 @@ class Client:
 
     async def _send(self, mode: str, steps: Sequence[str]) -> None:
         token = self._token("m")
-        await self._ask("send", token=token, text=message(token, steps), mode=mode, key=token)
+        await self._ask("send", token=token, text=plan_of(token, steps), mode=mode, key=token)
 
     async def _wake(self) -> None:
         token = self._token("w")
-        await self._ask("wake", token=token, text=message(token, self._steps()[:1]), key=token)
+        await self._ask("wake", token=token, text=plan_of(token, self._steps()[:1]), key=token)
 
     async def _ask(self, op: str, **fields: Any) -> None:
         session_id = self.reader.session_id
@@ -167,7 +174,7 @@ class Client:
     def _steps(self, first: Sequence[str] = ()) -> list[str]:
         if first and self.chance.random() < 0.5:
             return list(first)
-        return [*first, *self.chance.choices(STEPS, k=self.chance.randint(1, 3))]
+        return [*first, *self.chance.choices((*STEPS, *WORK_STEPS), k=self.chance.randint(1, 3))]
 
     async def _pass(self, most: float) -> None:
         """Let some time pass, as people do; often none."""

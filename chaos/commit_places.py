@@ -3,23 +3,29 @@
 from collections.abc import Sequence
 from typing import Any
 
+from chaos.effects import At
 from chaos.plan import Moment
-from chaos.script import At
 from outlast.ids import InputId, SessionId, TaskId
-from outlast.store.repositories import inputs, tasks
+from outlast.store.repositories import inputs, spawned, tasks
 from outlast.store.repositories.inputs import Input, InputKind
+from outlast.store.repositories.stored_task import Task
 from outlast.store.repositories.turns import Disposition
 from outlast.store.unit import Unit
+from outlast.transitions.kinds.session import SESSION
 from outlast.transitions.tasks import task_moves
 from outlast.transitions.turns import inbox
 from outlast.wire.task_state import TaskState
+
+_SAME = {"approve": "decide", "refuse": "decide", "schedule.fire": "fire", "schedule.fire_queued": "fire"}
+"""Commits that are one place."""
 
 
 class CommitPlaces:
     """A watcher of commits that also tells `at` of places inside them.
 
     `wake`: the end of a task starts a turn. `withdraw`: the answer of `check_background` takes a wake back.
-    `cancel.end`: the end of a task that was asked to cancel. All happen in the writer's thread, before its commit.
+    `cancel.end`: the end of a task that was asked to cancel. `admit`: a spawned task that has waited gets its place.
+    `child.end`: the end of what was given to a sub-session. All happen before the commit, where its work is done.
     """
 
     def __init__(self, at: At) -> None:
@@ -28,13 +34,18 @@ class CommitPlaces:
         self._watch_wakes()
         self._watch_withdrawals()
         self._watch_ends()
+        self._watch_admissions()
 
     def __call__(self, name: str, moment: Moment) -> None:
-        self._at(name, moment)
+        self._at(_SAME.get(name, name), moment)
         for place in sorted(self._done):
             self._at(place, moment)
         if moment == "after":
             self._done.clear()
+
+    def note(self, unit: Unit, place: str) -> None:
+        """This commit is at a place, whatever its name. One writer commits one thing after the other."""
+        self._done.add(place)
 
     def _watch_wakes(self) -> None:
         plain = inbox.notify
@@ -44,7 +55,7 @@ class CommitPlaces:
             was_idle = session.turn_id is None
             kept = plain(unit, session_id, kind, text, **options)
             if options.get("task_id") is not None and was_idle and session.turn_id is not None:
-                self._done.add("wake")
+                self.note(unit, "wake")
             return kept
 
         inbox.notify = notify
@@ -55,7 +66,7 @@ class CommitPlaces:
         def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]) -> list[InputId]:
             withdrawn = plain(unit, session_id, task_ids)
             if withdrawn:
-                self._done.add("withdraw")
+                self.note(unit, "withdraw")
             return withdrawn
 
         inputs.withdraw_wakes = withdraw_wakes
@@ -68,7 +79,19 @@ class CommitPlaces:
             moved = plain(unit, task_id, target, **options)
             was_asked = target is TaskState.CANCELED or (task is not None and task.cancel_requested_at is not None)
             if moved is Disposition.MOVED and was_asked:
-                self._done.add("cancel.end")
+                self.note(unit, "cancel.end")
+            if moved is Disposition.MOVED and task is not None and task.kind == SESSION.name:
+                self.note(unit, "child.end")
             return moved
 
         task_moves.end = end
+
+    def _watch_admissions(self) -> None:
+        plain = spawned.admit
+
+        def admit(unit: Unit, task: Task) -> None:
+            plain(unit, task)
+            if task.created_at < unit.now:
+                self.note(unit, "admit")
+
+        spawned.admit = admit

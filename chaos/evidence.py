@@ -27,6 +27,7 @@ class LogEvent:
     turn_id: str | None
     data: Row
     at_us: int = 0
+    task_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -116,7 +117,8 @@ def _sessions(connection: sqlite3.Connection) -> dict[str, SessionRows]:
     for row in _rows(connection, "messages", "position"):
         sessions[row["session_id"]].messages.append({**row, **json.loads(row["body"])})
     for row in _rows(connection, "events", "number"):
-        event = LogEvent(row["number"], row["type"], row["turn_id"], json.loads(row["data"]), row["at"])
+        data, task_id = json.loads(row["data"]), row["task_id"]
+        event = LogEvent(row["number"], row["type"], row["turn_id"], data, row["at"], task_id)
         sessions[row["session_id"]].events.append(event)
     return sessions
 

@@ -9,14 +9,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from chaos import evidence, streams, task_ends
-from chaos.evidence import TERMINAL, Evidence, LogEvent, SessionRows
+from chaos.evidence import TERMINAL, Evidence, LogEvent, Row, SessionRows
 from chaos.ledger import Entry
-from chaos.words import CHECK, MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, result_of, wake_of
+from chaos.words import CONTROLS, MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, OUTSIDE, plans_in, result_of, wake_of
+from chaos.work_judge import WORK_KINDS, work_faults, work_seen
 
-KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors")
+KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors", *WORK_KINDS)
 _UNEXPECTED = ("ended unexpectedly", "could not be brought to an end", "Traceback (most recent", "turn failed")
 
 
@@ -44,6 +45,8 @@ def judge(found: Evidence) -> Iterator[Fault]:
                 yield Fault(kind, session_id, what)
         for what in streams.log_faults(session.events, [part["content"] for part in session.parts("text")]):
             yield Fault("streams", session_id, what)
+    for kind, session_id, what in work_faults(found):
+        yield Fault(kind, session_id, what)
     yield from _readers(found)
     for line in found.log_lines:
         if any(sign in line for sign in _UNEXPECTED):
@@ -83,11 +86,11 @@ def _inputs(session: SessionRows) -> Iterator[tuple[str, str]]:
     told = Counter(session.told_tokens())
     places = {message["position"]: json.dumps(message["parts"]) for message in session.messages}
     for row in session.inputs:
-        token = row["idempotency_key"]
-        if told[token] > 1:
+        token = next((token for token, _ in plans_in(row["text"])), row["idempotency_key"])
+        if told[token] > 1 and row["kind"] != "schedule":
             yield ("double_wakes" if row["kind"] == "wake" else "repeated", f"{token} was told {told[token]} times")
         sign = wake_of(row["task_id"]) if row["task_id"] else f"[{token}:"
-        if row["kind"] == "settlement":
+        if row["kind"] in ("settlement", "request"):
             sign = row["text"].partition("(")[0]
         if row["state"] == "delivered" and sign not in places.get(row["message"], ""):
             yield "lost", f"{sign} is not in message {row['message']}"
@@ -150,9 +153,11 @@ def _call(call_id: str, part: dict[str, Any], end: LogEvent, lines: Sequence[Ent
     if end.data["outcome"] != ("parked" if is_parked else outcome) or end.data["part"]["content"] != content:
         yield "untold", f"{call_id} ended as {end.data} and was told as {outcome}: {content}"
     match outcome:
-        case "success" if is_parked or part["tool_name"] == CHECK:
+        case "success" if is_parked or part["tool_name"] in CONTROLS:
             pass  # what became of it is told by its task; of a check, it is compared with its tasks
         case "success":
+            if part["tool_name"] in OUTSIDE and isinstance(content, dict):
+                content = cast(Row, content)["result"]
             if not after or content != result_of(call_id):
                 yield "untold", f"{call_id} is told as done ({content}) and was not"
         case "interrupted" if str(content).endswith("It was not run."):
@@ -261,7 +266,7 @@ def seen(found: Evidence) -> Counter[str]:
             for line in entries.get(end.data["call_id"], [])
         )
     counts["readers"] = len(found.readers)
-    return counts
+    return counts + work_seen(found)
 
 
 def main(folder: Path) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 Phase = Literal["before", "after"]
+ORDERS = "orders.jsonl"
+"""What was asked of others: the operations that they are to complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Ledger:
         self._worker = worker
         self._asked_us: Mapping[str, int] = asked_us if asked_us is not None else {}
         self._file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
+        self._orders = os.open(path.parent / ORDERS, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
 
     def write(self, call_id: str, key: str | None, tool: str, phase: Phase) -> None:
         line = {
@@ -52,8 +55,14 @@ class Ledger:
         os.write(self._file, json.dumps(line).encode() + b"\n")
         os.fsync(self._file)
 
+    def order(self, task_id: str, token: str, *, is_new: bool) -> None:
+        """The request that goes out to somebody else, who completes the operation later."""
+        line = {"task_id": task_id, "token": token, "is_new": is_new}
+        os.write(self._orders, json.dumps(line).encode() + b"\n")
+
     def close(self) -> None:
         os.close(self._file)
+        os.close(self._orders)
 
 
 def read(path: Path) -> list[Entry]:

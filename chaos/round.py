@@ -14,6 +14,7 @@ from typing import Any
 
 from chaos.client import Client, Record
 from chaos.link import Link, Worker
+from chaos.people import LinkDesk, People
 from chaos.plan import Kill
 from chaos.reading import Readers
 from chaos.worker import Caps, Job
@@ -51,6 +52,9 @@ class Round:
             asyncio.create_task(self._client(record, number).run(), name=f"client {number}")
             for number in range(_CLIENTS)
         ]
+        chance = random.Random(f"people {self.seed}")
+        people = People(LinkDesk(self.link.ask), record, self.folder, chance)
+        answering = asyncio.create_task(people.run(), name="people")
         try:
             for kill in self.kills:
                 for _ in range(_TRIES):
@@ -60,9 +64,9 @@ class Round:
                     self.missed.append(kill)
             await self._last_life(clients)
         finally:
-            for each in clients:
+            for each in (*clients, answering):
                 each.cancel()
-            await asyncio.wait(clients)
+            await asyncio.wait({*clients, answering})
             await self.readers.close()
             record.close()
             if self.link.worker is not None:
@@ -70,6 +74,8 @@ class Round:
                 await self.link.worker.end()
         for each in clients:
             each.result()
+        if not answering.cancelled():
+            answering.result()
         self._write_readers()
         verdict = await judged(self.folder)
         self.seen.update(verdict["seen"])

@@ -16,7 +16,7 @@ from typing import Any
 
 from chaos.judge import KINDS
 from chaos.link import prepare
-from chaos.plan import KILLS_PER_ROUND, Kill, round_kills
+from chaos.plan import FIRST, KILLS_PER_ROUND, Kill, round_kills
 from chaos.round import Round
 from chaos.worker import Caps
 
@@ -92,6 +92,7 @@ class Run:
             "kills": self.done.total(),
             **totals,
             "missed": sorted(kill.name for kill in self.missed),
+            "never_hit": self._never_hit(),
             "places": dict(sorted(self.done.items())),
             "seen": dict(sorted(self.seen.items())),
             "seed": self.seed,
@@ -108,4 +109,12 @@ class Run:
         path = self.results / f"{self.name}.json"
         path.write_text(json.dumps(report, indent=2) + "\n")
         shown = ", ".join(f"{kind} {count}" for kind, count in totals.items())
+        if report["never_hit"]:
+            print(f"nobody was killed at {', '.join(self._never_hit())}", flush=True)
         print(f"{self.done.total()} kills: {shown}\nreport: {path.name}", flush=True)
+
+    def _never_hit(self) -> list[str]:
+        """The places that every run of this length should have been at, and was not: it says nothing about them."""
+        if self.place is not None or self.only is not None or self.kills < len(FIRST):
+            return []
+        return sorted(set(FIRST) - {name.partition("/")[0] for name in self.done})

@@ -6,7 +6,7 @@ that it is done. The id of a call is made of token and step: a call that is aske
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from pydantic_ai import Agent, RunContext
@@ -14,15 +14,13 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 import outlast
+from chaos.effects import At, Effects
 from chaos.ledger import Ledger
-from chaos.plan import Moment
-from chaos.words import CHECK, VIGIL_SECONDS, plans_in, result_of
+from chaos.words import CHECK, CHILD, CHILDREN, SPAWN, SPAWNED, VIGIL_SECONDS, child_token, plan_of, plans_in
+from chaos.work_tools import add_work_tools
 from outlast.testing import ScriptedModel, Step, call, error, reasoning, text, texts_seen, tool_returns
 
 _TALK = "The river rose by a hand overnight, and the bridge was closed before noon. " * 3
-
-At = Callable[[str, Moment], None]
-"""Told each place that a worker reaches; may not return."""
 
 
 class Script:
@@ -33,14 +31,14 @@ class Script:
         self._failed: set[str] = set()
 
     def __call__(self, messages: list[ModelMessage]) -> Step:
-        asked = set(_asked(messages))
+        asked, token = set(_asked(messages)), ""
         for content in texts_seen(messages):
             for token, steps in plans_in(content):
                 for number, step in enumerate(steps):
                     name = f"{token}.{number}"
                     if name not in asked:
                         return self._step(name, step, _handles(messages))
-        return text(f"Done. {self._talk}", chunk=24, pause=0.004)
+        return text(f"Done with {token}. {self._talk}", chunk=24, pause=0.004)
 
     def _step(self, name: str, step: str, task_ids: Sequence[str]) -> Step:
         said = _TALK if step == "talk" else self._talk
@@ -55,12 +53,17 @@ class Script:
             self._failed.add(name)
             return [text(f"Now {name}. I was about to", chunk=4, pause=0.008), error(503)]
         wanted = enumerate(step.split("+"))
-        asked = [(at, *_tool(tool, name, task_ids)) for at, tool in wanted]
+        asked = [(at, *_tool(tool, name, at, task_ids)) for at, tool in wanted]
         return [words, *(call(tool, args, call_id=f"{name}.{at}", chunk=6) for at, tool, args in asked)]
 
 
-def _tool(word: str, name: str, task_ids: Sequence[str]) -> tuple[str, dict[str, Any]]:
+def _tool(word: str, name: str, at: int, task_ids: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """The tool that a word of a plan stands for, and its arguments; `task_ids` are all that history tells of."""
+    if word in SPAWNED:
+        return SPAWN, {"tool": SPAWNED[word], "args": {"name": f"{name}.{at}"}}
+    if word in CHILDREN:
+        prompt = plan_of(child_token(f"{name}.{at}"), [CHILDREN[word]])
+        return CHILD, {"prompt": prompt, "wait_seconds": 3 if word == "son" else 0}
     if word not in ("check", "list", "quit"):
         return word, {"name": name}
     if word == "list" or not task_ids:
@@ -83,26 +86,6 @@ def _asked(messages: Sequence[ModelMessage]) -> Iterator[str]:
             for part in message.parts:
                 if isinstance(part, ToolCallPart):
                     yield part.tool_call_id.rpartition(".")[0]
-
-
-class Effects:
-    """What every tool does: a line in the ledger before its effect, and one after it."""
-
-    def __init__(self, ledger: Ledger, at: At) -> None:
-        self._ledger = ledger
-        self._at = at
-
-    def begin(self, context: RunContext[object]) -> None:
-        self._write(context, "before")
-
-    def finish(self, context: RunContext[object]) -> str:
-        self._write(context, "after")
-        return result_of(context.tool_call_id or "")
-
-    def _write(self, context: RunContext[object], moment: Moment) -> None:
-        key = outlast.idempotency_key() or ""
-        self._ledger.write(context.tool_call_id or "", key, context.tool_name or "", moment)
-        self._at("tool", moment)
 
 
 def make_agent(ledger: Ledger, at: At, *, talk: str = _TALK) -> Agent[object, str]:
@@ -150,4 +133,5 @@ def make_agent(ledger: Ledger, at: At, *, talk: str = _TALK) -> Agent[object, st
     agent.tool(metadata=outlast.hints(budget=0.05))(survey)
     agent.tool(metadata=outlast.hints(budget=0.05))(vigil)
     agent.tool(name="scan", metadata=outlast.hints(budget=0.05, idempotent=True))(survey)
+    add_work_tools(agent, effects)
     return agent

@@ -1,17 +1,19 @@
 """What was told of background work, against what became of it: each end once, by a wake or by `check_background`."""
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from chaos.evidence import Row, SessionRows
 from chaos.ledger import Entry
-from chaos.words import CHECK, MAY_RUN_AGAIN, VIGIL_SECONDS, settlement_of, wake_of
+from chaos.words import CHECK, CHILD, MAY_RUN_AGAIN, VIGIL_SECONDS, notices_of, settlement_of, wake_of
 
 Found = Iterator[tuple[str, str]]
 
 UNKNOWN = "may or may not have taken effect"
+_OF_CHILDREN = {"lost": "child_lost", "double_wakes": "child_repeated"}
 _HEARS_WITHIN_US = int(VIGIL_SECONDS / 2 * 1_000_000)
 """A tool that ends so long after its cancel was committed has not heard of it."""
 
@@ -24,24 +26,42 @@ def task_faults(
     handles = json.dumps([part["content"] for part in session.parts("tool-return")])
     checks = _ends_in_checks(session)
     for row in session.tasks:
-        task_id, lines = row["id"], entries.get(row["call_id"], [])
+        task_id, lines = row["id"], entries.get(_output_of(row), [])
         if row["ended_at"] is None:
             yield "hanging", f"task {task_id} is {row['state']}"
             continue
         if ends[task_id] != 1:
             yield "untold", f"task {task_id} is {row['state']} with {ends[task_id]} ends"
-        if task_id not in handles:
+        if task_id not in handles and _is_of_a_call(row) and not _is_call_unknown(session, row):
             yield "untold", f"nobody was told of task {task_id}"
         yield from _truth(row, lines, outages)
-        yield from _told_once(session, row, checks[task_id])
+        for kind, what in _told_once(session, row, checks[task_id]):
+            yield _OF_CHILDREN.get(kind, kind) if row["kind"] == "session" else kind, what
     known = {row["id"] for row in session.tasks}
     for task_id in checks.keys() - known:
         yield "untold", f"{CHECK} told of {task_id}, which is not there"
 
 
+def _output_of(row: Row) -> str:
+    """The name of a task's lines in the ledger."""
+    return row["call_id"] or row["id"]
+
+
+def _is_of_a_call(row: Row) -> bool:
+    return "schedule" not in json.loads(row["links"])
+
+
+def _is_call_unknown(session: SessionRows, row: Row) -> bool:
+    """The call that made it was cut off before it could say so, and that is told."""
+    opened_by = json.loads(row["spec"]).get("opened_by")
+    call_id = row["call_id"] or opened_by or str(row["key"]).rpartition(":")[2]
+    told = [part for part in session.parts("tool-return") if part["tool_call_id"] == call_id]
+    return any(part["outcome"] == "interrupted" and "may" in str(part["content"]).lower() for part in told)
+
+
 def unknown_faults(session: SessionRows, entries: Mapping[str, list[Entry]], deaths: Mapping[int, int]) -> Found:
     """A call that may not run again and was in flight when its worker died is told as just that."""
-    tasks = {row["call_id"]: row for row in session.tasks}
+    tasks = {_output_of(row): row for row in session.tasks}
     ends = {event.data["call_id"]: event for event in session.events if event.type == "call.ended"}
     for call_id in {*tasks, *ends}:
         begun = [line for line in entries.get(call_id, []) if line.phase == "before"]
@@ -60,7 +80,7 @@ def unknown_faults(session: SessionRows, entries: Mapping[str, list[Entry]], dea
 
 def _truth(row: Row, lines: Sequence[Entry], outages: Sequence[tuple[int, int]]) -> Found:
     after = [line for line in lines if line.phase == "after"]
-    if row["state"] == "succeeded":
+    if row["state"] == "succeeded" and row["kind"] == "call":
         if not after:
             yield "untold", f"task {row['id']} is told as done and was not"
         asked = row["cancel_requested_at"]
@@ -82,8 +102,8 @@ def _went_on(asked: int, after: Sequence[Entry], outages: Sequence[tuple[int, in
 def _told_once(session: SessionRows, row: Row, checks: Sequence[tuple[int, Row]]) -> Found:
     """Without being asked, the end is told once; not at all when the model has looked, or a person has spoken."""
     task_id = row["id"]
-    wakes = [each for each in session.inputs if each["task_id"] == task_id]
-    told_at = _prompts_with(wake_of(task_id), session)
+    wakes = [each for each in session.inputs if each["task_id"] == task_id and each["kind"] == "wake"]
+    told_at = _prompts_with(wake_of(task_id), session, but=notices_of(task_id))
     settled_at = _prompts_with(settlement_of(task_id), session)
     is_settled = row.get("settled") is not None
     yield from _settled_once(session, task_id, settled_at, is_settled=is_settled)
@@ -116,14 +136,14 @@ def _settled_once(session: SessionRows, task_id: str, settled_at: Sequence[int],
         yield "lost", f"the word about {task_id}"
 
 
-def _prompts_with(sign: str, session: SessionRows) -> list[int]:
-    """The position of each user message that holds these words, as often as it does."""
+def _prompts_with(sign: str, session: SessionRows, *, but: re.Pattern[str] | None = None) -> list[int]:
+    """The position of each user message that holds these words, as often as it does; `but` is something else."""
     return [
         message["position"]
         for message in session.messages
         for part in message["parts"]
         if part["part_kind"] == "user-prompt"
-        for _ in range(str(part["content"]).count(sign))
+        for _ in range(str(part["content"]).count(sign) - len(but.findall(str(part["content"])) if but else ()))
     ]
 
 
@@ -132,8 +152,9 @@ def _ends_in_checks(session: SessionRows) -> dict[str, list[tuple[int, dict[str,
     found: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     for message in session.messages:
         for part in message["parts"]:
-            if part["part_kind"] == "tool-return" and part["tool_name"] == CHECK and isinstance(part["content"], dict):
-                for entry in part["content"]["tasks"]:
-                    if entry["state"] in ("succeeded", "failed", "canceled"):
+            if part["part_kind"] == "tool-return" and isinstance(part["content"], dict):
+                of_tool = {CHECK: part["content"].get("tasks", []), CHILD: [part["content"]]}
+                for entry in of_tool.get(part["tool_name"], []):
+                    if entry.get("state") in ("succeeded", "failed", "canceled"):
                         found[entry["task_id"]].append((message["position"], entry))
     return found

@@ -88,6 +88,8 @@ def settings(caps: Caps) -> Settings:
         max_turns_per_owner=limits.max_running_per_owner,
         max_queued_turns_per_owner=limits.max_queued_per_owner,
         max_woken_turns=limits.max_woken,
+        max_spawned_per_session=2,
+        public_url="http://chaos.example",
         model_backoff=timedelta(milliseconds=10),
         wake_company=timedelta(milliseconds=50),
         stop_grace=timedelta(milliseconds=100),
@@ -165,6 +167,9 @@ class Service:
             "retry": self._retry,
             "cancel": self._cancel,
             "settle_task": self._settle_task,
+            "needs": self._needs,
+            "say": self._say_for,
+            "complete": self._complete,
             "follow": self._follow,
             "look": self._look,
         }
@@ -219,6 +224,35 @@ class Service:
 
     async def _settle_task(self, command: Json) -> str:
         return (await self.runtime.tasks.settle(command["task"], "worked", by="Ada")).state.value
+
+    async def _needs(self, command: Json) -> list[list[str | None]]:
+        asking = (await self.runtime.tasks.requests(limit=100)).items
+        needs: list[list[str | None]] = [
+            [each.id, each.session_id, each.request.kind, each.request.id] for each in asking if each.request
+        ]
+        outside = await self.runtime.tasks.list(kind="external", state="open", limit=100)
+        return [*needs, *([each.id, each.session_id, "external", None] for each in outside)]
+
+    async def _say_for(self, command: Json) -> str:
+        tasks, task_id, by = self.runtime.tasks, command["task"], command["by"]
+        match command["what"]:
+            case "reply":
+                said = await tasks.reply(task_id, command["value"], by=by, request_id=command["request"])
+            case "approve":
+                said = await tasks.approve(task_id, by=by)
+            case _:
+                said = await tasks.refuse(task_id, by=by, reason=command["value"])
+        return said.state.value
+
+    async def _complete(self, command: Json) -> bool:
+        """By a token of the operation, as a stranger does who was sent its URL; without one as its owner."""
+        completions, task_id = self.runtime.completions, command["task"]
+        owner_id: str | None = LOCAL_OWNER
+        if command["token"] is not None:
+            owner_id = await completions.owner_by(task_id, command["token"])
+            assert owner_id is not None, "a token that was sent out opens its operation"
+        done = await completions.complete(task_id, success=True, result=command["value"], owner_id=owner_id)
+        return done.applied
 
     async def _follow(self, command: Json) -> None:
         session = await self._session(command)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from pydantic_ai import Agent, RunContext
 
+from chaos.effects import Effects
 from chaos.ledger import Ledger
 from chaos.plan import Moment
-from chaos.script import Effects, make_agent
+from chaos.script import make_agent
 from chaos.worker import Caps, settings
 from outlast import Outlast, Settings, ids
 from outlast.calls.call import RunningCall

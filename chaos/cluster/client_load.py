@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from chaos.client import Record
 from chaos.cluster.balancer import AWAY, Balancer
 from chaos.cluster.reading import ClusterReader, Readers
-from chaos.words import message
+from chaos.words import plan_of
 from outlast.client.session import Session
 from outlast.errors import OutlastError
 
@@ -85,7 +85,7 @@ class LoadClient:
     async def send(self, mode: Mode, steps: Sequence[str]) -> None:
         """A message with a key of its own is sent until it is answered, and is there once."""
         token = self._token("m")
-        text = message(token, steps)
+        text = plan_of(token, steps)
 
         async def send(session: Session) -> str:
             return (await session.send(text, when_busy=mode, idempotency_key=token)).input_id

@@ -11,9 +11,10 @@ from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelMessage
 
 from chaos.deploy.names import AGENT, DATABASE, FOLDER, GATE, KEPT, RENAMED, VERSION
+from chaos.effects import Effects
 from chaos.ledger import Ledger
 from chaos.plan import Moment
-from chaos.script import Effects, Script, make_agent
+from chaos.script import Script, make_agent
 from chaos.worker import Caps, settings
 from outlast import Outlast, hints
 from outlast.testing import ScriptedModel, Step

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from chaos.client import Record
 from chaos.reading import Reader
-from chaos.words import STEPS, message
+from chaos.words import STEPS, plan_of
 from outlast.client import Client
 from outlast.errors import OutlastError, ServerFault, StoreUnavailable, Unreachable
 
@@ -130,7 +130,7 @@ class LoadClient:
 
         async def send(client: Client) -> str:
             session = await client.sessions.get(session_id)
-            return (await session.send(message(token, steps), when_busy=mode, idempotency_key=token)).input_id
+            return (await session.send(plan_of(token, steps), when_busy=mode, idempotency_key=token)).input_id
 
         try:
             answer = await self._balancer.ask(send)

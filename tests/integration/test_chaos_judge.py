@@ -77,6 +77,15 @@ def task(task_id: str, call_id: str, tool: str, state: str, ended_at: int, **val
         "cancel_requested_at": None,
         "wake": "on_terminal",
         "metadata": "{}",
+        "kind": "call",
+        "origin": "call",
+        "spec": "{}",
+        "links": "{}",
+        "request": None,
+        "late_outcome": None,
+        "key": None,
+        "admitted_at": None,
+        "created_at": 0,
         **values,
     }
 
