@@ -164,6 +164,11 @@ class Settings(BaseSettings):
     keep_fires: Duration | None = Field(
         default=timedelta(days=30), description="How long past fires of schedules are listed. None: for ever."
     )
+    keep_events: Duration | None = Field(
+        default=None,
+        gt=timedelta(0),
+        description="How long the log of a turn is kept after its end; what it folds to stays. None: for ever.",
+    )
     history_window: int | None = Field(
         default=400,
         ge=4,

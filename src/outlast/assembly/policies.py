@@ -31,6 +31,7 @@ def kept(settings: Settings) -> Kept:
         feed=settings.keep_feed,
         deliveries=settings.keep_deliveries,
         fires=settings.keep_fires,
+        events=settings.keep_events,
     )
 
 

@@ -1,19 +1,21 @@
 """Retention: what is kept for a time only is removed beside the work, a little at a time; nobody waits for it.
 
 Nothing that runs, waits or is needed is touched: output only of tasks that have ended, deliveries that have ended,
-fires that came to something. Sessions, their messages and their event logs are kept until somebody deletes them.
+fires that came to something. Messages are kept until their session is deleted, and so is what a turn folds to.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
 
+from outlast.clock import monotonic
+from outlast.duties.old_logs import OldLogs
 from outlast.store.database import Database
-from outlast.store.repositories import creations, retention
+from outlast.store.repositories import creations, old_logs, retention
 from outlast.store.unit import Unit
 
 log = structlog.get_logger("outlast.retention")
@@ -21,9 +23,12 @@ log = structlog.get_logger("outlast.retention")
 EVERY = timedelta(minutes=10)
 _BATCH = 200
 _PAUSE = 0.02
-"""Seconds between two transactions: others come first."""
+"""Seconds between two transactions, at least: others come first."""
+_SHARE = 4
+"""So many times as long as a transaction took nothing is removed after it."""
 _MOST = 500
-"""Transactions in one run of the duty; the next run goes on."""
+"""Steps of each kind in one run of the duty; the next run goes on, and comes soon."""
+_SOON = 1.0
 
 Remove = Callable[[Unit, datetime], int]
 
@@ -36,42 +41,57 @@ class Kept:
     feed: timedelta | None = timedelta(days=30)
     deliveries: timedelta | None = timedelta(days=30)
     fires: timedelta | None = timedelta(days=30)
+    events: timedelta | None = None
 
 
 class Retention:
     def __init__(self, database: Database, kept: Kept) -> None:
         self._database = database
-        batch = {"limit": _BATCH}
-        self._kinds: Sequence[tuple[str, timedelta | None, Callable[..., int]]] = (
-            ("output of ended tasks", kept.output, partial(retention.output_of_ended_tasks, **batch)),
-            ("lines of feeds", kept.feed, partial(retention.feed_lines, **batch)),
-            ("deliveries of webhooks", kept.deliveries, partial(retention.ended_deliveries, **batch)),
-            ("fires of schedules", kept.fires, partial(retention.past_fires, **batch)),
-            ("idempotency keys", creations.KEPT, partial(retention.idempotency_keys, **batch)),
+        self._is_more_left = False
+        rows = (
+            ("output of ended tasks", kept.output, retention.output_of_ended_tasks),
+            ("lines of feeds", kept.feed, retention.feed_lines),
+            ("deliveries of webhooks", kept.deliveries, retention.ended_deliveries),
+            ("fires of schedules", kept.fires, retention.past_fires),
+            ("idempotency keys", creations.KEPT, retention.idempotency_keys),
         )
+        self._kinds: Sequence[tuple[str, Callable[[], Awaitable[int]]]] = [
+            (name, partial(self._some, time, remove)) for name, time, remove in rows if time is not None
+        ]
+        if kept.events is not None:
+            logs = OldLogs(database, kept.events)
+            left = partial(self._some, old_logs.READ_ON, old_logs.rows_that_left)
+            self._kinds = [*self._kinds, ("logs of ended turns", logs.some), ("rows of these logs", left)]
+
+    async def wait(self) -> None:
+        """Until there may be something to remove."""
+        await asyncio.sleep(_SOON if self._is_more_left else EVERY.total_seconds())
 
     async def run(self) -> dict[str, int]:
         """How many of each kind were removed."""
-        removed: dict[str, int] = {}
-        for name, kept, remove in self._kinds:
-            if kept is not None:
-                removed[name] = await self._remove(kept, remove)
+        self._is_more_left = False
+        removed = {name: await self._remove(some) for name, some in self._kinds}
         if any(removed.values()):
             log.info(
                 "what was kept long enough was removed", **{name: count for name, count in removed.items() if count}
             )
         return removed
 
-    async def _remove(self, kept: timedelta, remove: Callable[..., int]) -> int:
+    async def _remove(self, some: Callable[[], Awaitable[int]]) -> int:
         total = 0
         for _ in range(_MOST):
-            count = await self._database.transaction(partial(_some, kept=kept, remove=remove), name="retention")
+            began = monotonic()
+            count = await some()
+            if not count:
+                return total
             total += count
-            if count < _BATCH:
-                break
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(max(_PAUSE, _SHARE * (monotonic() - began)))
+        self._is_more_left = True
         return total
 
+    async def _some(self, kept: timedelta, remove: Callable[..., int]) -> int:
+        return await self._database.transaction(partial(_older, kept=kept, remove=remove), name="retention")
 
-def _some(unit: Unit, *, kept: timedelta, remove: Callable[..., int]) -> int:
-    return remove(unit, unit.now - kept)
+
+def _older(unit: Unit, *, kept: timedelta, remove: Callable[..., int]) -> int:
+    return remove(unit, unit.now - kept, limit=_BATCH)

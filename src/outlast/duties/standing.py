@@ -39,7 +39,7 @@ def standing(
         Duty("admit waiting tasks", partial(admit_waiting, database), duty.EVERY),
         Duty("run connected calls", partial(run_connected, database), duty.EVERY),
         Duty("deliver webhooks", webhooks.look, EVERY_SECOND),
-        Duty("remove what is old", retention.run, RETENTION_EVERY),
+        Duty("remove what is old", retention.run, RETENTION_EVERY, wait=retention.wait),
         Duty("finish deletions", deletions.look, duty.EVERY),
         Duty("fire schedules", due.fire, duty.EVERY, wait=due.wait),
         Duty("give back unrun turns", unrun.give_back, duty.EVERY, is_shared=False),

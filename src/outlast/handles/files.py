@@ -17,6 +17,7 @@ from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId
 from outlast.store.files.spill import unpack
 from outlast.store.repositories import files as rows
+from outlast.store.repositories import folds
 from outlast.store.tables import events, inputs, tasks
 from outlast.values import row_json
 
@@ -140,12 +141,19 @@ def _said_of(connection: sa.Connection, session_id: SessionId, file_id: str) -> 
     for column, chosen in places:
         found = connection.execute(sa.select(column).where(chosen, column.contains(file_id, autoescape=True)).limit(1))
         for text in found.scalars():
-            value = row_json.read(text)
-            fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
-            listed: Any = [fields.get("files"), fields.get("artifacts"), value if isinstance(value, list) else None]
-            for each in (
-                entry for entries in listed if isinstance(entries, list) for entry in cast(list[Any], entries)
-            ):
-                if isinstance(each, dict) and cast(dict[str, Any], each).get("id") == file_id:
-                    return cast(dict[str, Any], each)
+            if (said := _named_in(text, file_id)) is not None:
+                return said
+    for row in folds.holding(connection, session_id, file_id, type=EventType.CALL_ENDED):
+        if (said := _named_in(row["data"], file_id)) is not None:
+            return said
+    return None
+
+
+def _named_in(text: str, file_id: str) -> Mapping[str, Any] | None:
+    value = row_json.read(text)
+    fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    listed: Any = [fields.get("files"), fields.get("artifacts"), value if isinstance(value, list) else None]
+    for each in (entry for entries in listed if isinstance(entries, list) for entry in cast(list[Any], entries)):
+        if isinstance(each, dict) and cast(dict[str, Any], each).get("id") == file_id:
+            return cast(dict[str, Any], each)
     return None

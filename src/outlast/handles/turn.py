@@ -1,7 +1,7 @@
 """A turn and a sent message as a program holds them: handles on what is stored, valid across restarts."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.files.spill import unpack_object
-from outlast.store.repositories import agents, events, inputs, tasks, turns
+from outlast.store.repositories import agents, events, folds, inputs, tasks, turns
 from outlast.store.repositories.inputs import Input, InputState
 from outlast.store.repositories.turns import TurnRow, TurnState
 from outlast.transitions.turns.inbox import Accepted
@@ -33,10 +33,14 @@ _FEW = 50
 
 
 class Lead(NamedTuple):
-    """Where a turn begins for a reader, and whether its end stands in the log already, if it is still kept."""
+    """Where a turn begins for a reader, and whether its end stands in the log already, if it is still kept.
+
+    `kept`: in place of its log, where that is no longer kept.
+    """
 
     after: int
     is_over: bool
+    kept: Sequence[Event] | None = None
 
 
 class Read(NamedTuple):
@@ -89,10 +93,19 @@ class Turn:
 
         def look(connection: sa.Connection) -> Lead:
             row = self._row(connection)
+            if row.log_removed_at is not None:
+                kept = folds.events_of(connection, self.session_id, self.id)
+                return Lead(kept[-1].number or 0 if kept else row.first_event, row.is_over, kept)
             ended = events.last_end(connection, self.session_id, before=row.first_event)
-            return Lead(row.first_event - 1 if ended is None else ended, row.is_over)
+            if ended is None:
+                found = events.bounds(connection, self.session_id)
+                ended = row.first_event - 1 if found is None or found[0] == 1 else found[0] - 1
+            return Lead(ended, row.is_over)
 
-        return await self._services.database.read(look)
+        found = await self._services.database.read(look)
+        if found.kept is None:
+            return found
+        return found._replace(kept=[self._services.shown.event(each) for each in found.kept])
 
     async def fold(self, *, wait: float | None = None) -> Folded:
         """The fold of the turn's events up to its end, or up to what stands in the log when the time is over."""
@@ -142,6 +155,8 @@ class Turn:
 
         def page(connection: sa.Connection, after: int | None, limit: int) -> tuple[TurnRow, list[Event]]:
             row = self._row(connection)
+            if row.log_removed_at is not None and (after is None or after < row.first_event):
+                return row, folds.events_of(connection, self.session_id, self.id)
             start = row.first_event - 1 if after is None else after
             return row, events.page(connection, self.session_id, start, limit)
 

@@ -17,7 +17,7 @@ from outlast.errors import Conflict, NotFound, TooManyRequests
 from outlast.events.outcome import Usage
 from outlast.ids import InputId, SessionId, TurnId
 from outlast.store.locked_session import LockedSession
-from outlast.store.repositories import events, family, inputs, sessions, tasks, turns, works
+from outlast.store.repositories import family, folds, inputs, sessions, tasks, turns, works
 from outlast.store.repositories.inputs import InputState
 from outlast.store.repositories.spending import stored
 from outlast.store.repositories.stored_task import NewTask, Task, WakePolicy
@@ -260,7 +260,7 @@ def _answer(unit: Unit, session: LockedSession, last: TurnRow) -> Any:
     for event in reversed(unit.committed.events):
         if event.turn_id == last.id and event.type == "turn.completed":
             return _output(event.data, session.id)
-    return _output(events.end_of(unit.connection, session.id, last.id), session.id)
+    return _output(folds.end_of(unit.connection, session.id, last.id), session.id)
 
 
 def _output(data: Mapping[str, Any], session_id: SessionId) -> Any:

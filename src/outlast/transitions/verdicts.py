@@ -10,7 +10,7 @@ from outlast.events.shapes import is_as_told
 from outlast.events.types import EventType
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.store.group_commit import LeftOut
-from outlast.store.repositories import inputs, interrupted, tasks
+from outlast.store.repositories import folds, inputs, interrupted, tasks
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.stored_task import NewTask, Task
 from outlast.store.tables import events
@@ -71,19 +71,21 @@ def of_call(
 
 def _interrupted(unit: Unit, session_id: SessionId, call_id: str) -> tuple[TurnId | None, str]:
     """The turn of the call, and its tool."""
+    named = f'"call_id":{to_json(call_id).decode()}'
     found = unit.connection.execute(
         sa.select(events.c.turn_id, events.c.data).where(
             events.c.session_id == session_id,
             events.c.type == EventType.CALL_ENDED.value,
-            events.c.data.contains(f'"call_id":{to_json(call_id).decode()}', autoescape=True),
+            events.c.data.contains(named, autoescape=True),
         )
     )
-    for row in found:
-        data = row_json.read_object(row.data)
+    kept = folds.holding(unit.connection, session_id, named, type=EventType.CALL_ENDED)
+    for row in (*found.mappings(), *kept):
+        data = row_json.read_object(row["data"])
         if data.get("call_id") == call_id and is_as_told(EventType.CALL_ENDED, data):
             if data["outcome"] != "interrupted":
                 raise Conflict(f"The call ended as {data['outcome']}: there is nothing to settle.")
-            return row.turn_id, data["tool"]
+            return row["turn_id"], data["tool"]
     raise NotFound("There is no such call.", id=call_id)
 
 

@@ -21,7 +21,7 @@ from outlast.handles.one_session import view_page
 from outlast.handles.one_session.view_page import Moment, ReadTurn
 from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId, TurnId
-from outlast.store.repositories import events, feed, inputs, task_facts, tasks, turns
+from outlast.store.repositories import events, feed, folds, inputs, task_facts, tasks, turns
 from outlast.store.repositories.turns import Origin, TurnRow
 from outlast.store.sql.statement import Row
 
@@ -133,7 +133,10 @@ def _read(connection: sa.Connection, chain: Sequence[TurnRow], newer: TurnRow | 
 
 
 def _of_turn(connection: sa.Connection, row: TurnRow, *, before: int | None) -> Sequence[Row]:
-    found = events.stored_of_turn(connection, row.session_id, row.id, first=row.first_event, before=before)
+    if row.log_removed_at is not None:
+        found = [each for each in folds.rows_of(connection, row.session_id, row.id) if each["turn_id"] == row.id]
+    else:
+        found = events.stored_of_turn(connection, row.session_id, row.id, first=row.first_event, before=before)
     return [each for each in found if each["type"] in view_page.TYPES]
 
 

@@ -13,7 +13,7 @@ from outlast.events.stream import Page, PageReader
 from outlast.handles.services.shown import Shown
 from outlast.ids import OwnerId, SessionId
 from outlast.store.database import Database
-from outlast.store.repositories import events, feed
+from outlast.store.repositories import events, feed, old_logs
 from outlast.store.repositories.feed import Line
 
 T = TypeVar("T")
@@ -108,9 +108,12 @@ def _page(
     session_id: SessionId, owner_id: str, after: int, limit: int, with_deleted: bool
 ) -> Callable[[sa.Connection], Page | None]:
     def page(connection: sa.Connection) -> Page | None:
-        return events.look(
+        found = events.look(
             connection, session_id, after=after, limit=limit, owner_id=owner_id, with_deleted=with_deleted
         )
+        if found is None or not with_deleted or after + 1 >= found.first:
+            return found
+        return old_logs.read_on(connection, session_id, after, limit, last=found.last) or found
 
     return page
 

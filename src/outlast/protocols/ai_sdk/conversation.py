@@ -105,6 +105,10 @@ async def turn_frames(session: Session, turn_id: TurnId, *, has_approvals: bool 
     """One turn from its beginning to its end: replayed as far as it is, then followed."""
     encoder = TurnEncoder(turn_id, has_approvals=has_approvals)
     lead = await retry_while_unavailable(session.turn(turn_id).lead)
+    if lead.kept is not None:
+        yield "".join(frame(chunk) for event in lead.kept for chunk in encoder.add(event)).encode()
+        yield DONE.encode()
+        return
     # The end of a turn that is over may be no longer kept: then there is nothing to wait for.
     async with session.events(after=lead.after, follow=not lead.is_over) as stream:
         while not encoder.is_over and (batch := await retry_while_unavailable(stream.batch)):

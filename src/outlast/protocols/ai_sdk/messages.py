@@ -45,8 +45,8 @@ async def ui_messages(session: Session, turns: Sequence[Turn], *, waiting: Seque
     What waits for an answer that is being made is left out: that answer tells where it was heard.
     """
     book = _Book()
-    if turns:
-        await _read(session, turns, book)
+    while turns and not await _read(session, turns, book):
+        book = _Book()  # what was to be read left the log meanwhile
     found = book.close([_user_message(each) for each in waiting])
     await _show_decisions(session, found)
     return found
@@ -60,15 +60,31 @@ async def _show_decisions(session: Session, shown: Sequence[UIMessage]) -> None:
             part |= decided_part(known.get(part["approval"]["id"]))
 
 
-async def _read(session: Session, turns: Sequence[Turn], book: "_Book") -> None:
+async def _read(session: Session, turns: Sequence[Turn], book: "_Book") -> bool:
+    """False when a part of it is no longer where it was looked for."""
+    after = None
+    for turn in turns:
+        lead = await turn.lead()
+        after = lead.after if lead.kept is not None or after is None else after
+        for event in lead.kept or ():
+            await _add(session, book, event)
+        if lead.kept is None:
+            break
     wanted = {turn.id for turn in turns}
-    async with session.events(after=(await turns[0].lead()).after, follow=False) as stream:
+    async with session.events(after=after or 0, follow=False) as stream:
         async for event in stream:
+            if event.type == EventType.STREAM_EXPIRED:
+                return False
             if event.type == EventType.TURN_QUEUED and event.turn_id not in wanted:
                 break
-            if event.type == EventType.INPUT_DELIVERED and event.data["kind"] == "message":
-                book.hear(_user_message(await session.input(event.data["input_id"])))
-            book.add(event)
+            await _add(session, book, event)
+    return True
+
+
+async def _add(session: Session, book: "_Book", event: Event) -> None:
+    if event.type == EventType.INPUT_DELIVERED and event.data["kind"] == "message":
+        book.hear(_user_message(await session.input(event.data["input_id"])))
+    book.add(event)
 
 
 class MessageFold:

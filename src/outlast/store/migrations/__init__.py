@@ -21,5 +21,6 @@ KNOWN = (
     "0018",
     "0019",
     "0020",
+    "0021",
 )
 """Every revision this code can run on; the last one is the one it wants."""

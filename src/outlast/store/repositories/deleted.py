@@ -12,11 +12,13 @@ from outlast.store.tables import (
     inputs,
     messages,
     outputs,
+    removed_logs,
     results,
     schedules,
     sessions,
     summaries,
     tasks,
+    turn_folds,
     turns,
     webhook_deliveries,
 )
@@ -55,6 +57,8 @@ def remove_some(unit: Unit, session_id: SessionId) -> bool:
         schedules,
         webhook_deliveries,
         summaries,
+        turn_folds,
+        removed_logs,
     ):
         unit.connection.execute(sa.delete(table).where(table.c.session_id == session_id))
     # What the owner's feed says of events that are gone; that the session was deleted stays.

@@ -12,7 +12,7 @@ from outlast.clock import from_microseconds
 from outlast.errors import BodyTooLarge
 from outlast.ids import SessionId, file_id
 from outlast.store.sql.statement import Row
-from outlast.store.tables import events, files, inputs, messages, results, tasks
+from outlast.store.tables import events, files, inputs, messages, results, tasks, turn_folds
 from outlast.store.unit import Unit
 
 Origin = Literal["upload", "message", "tool", "artifact"]
@@ -131,6 +131,8 @@ def is_used(connection: sa.Connection, session_id: SessionId, key: str) -> bool:
         (messages, messages.c.body, key),
         (events, events.c.data, key),
         (events, events.c.data, f'"id":"{file_id(key)}"'),
+        (turn_folds, turn_folds.c.data, key),
+        (turn_folds, turn_folds.c.data, f'"id":"{file_id(key)}"'),
         (tasks, tasks.c.result, key),
         (tasks, tasks.c.artifacts, file_id(key)),
         (results, results.c.file, key),

@@ -12,7 +12,10 @@ FEED = "feed"
 
 
 def output_of_ended_tasks(unit: Unit, before: datetime, *, limit: int) -> int:
-    """Of each keep only how long it was. A task that has not ended keeps its own, however old it is."""
+    """Of each keep only how long it was. A task that has not ended keeps its own, however old it is.
+
+    At most `limit` rows of output; a task whose rows are more is gone on with. It is marked with the last of them.
+    """
     ended = (
         sa.select(tasks.c.id, tasks.c.session_id, tasks.c.call_id)
         .where(
@@ -24,28 +27,33 @@ def output_of_ended_tasks(unit: Unit, before: datetime, *, limit: int) -> int:
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
-    found = unit.connection.execute(ended).all()
-    for task_id, session_id, call_id in found:
-        _keep_length_only(unit, session_id, call_id or task_id)
-        done = sa.update(tasks).where(tasks.c.id == task_id).values(output_removed_at=unit.now_us)
-        unit.connection.execute(done)
-    return len(found)
+    removed = 0
+    for task_id, session_id, call_id in unit.connection.execute(ended).all():
+        if removed >= limit:
+            break
+        count, is_all = _keep_length_only(unit, session_id, call_id or task_id, limit - removed)
+        removed += max(1, count)
+        if is_all:
+            done = sa.update(tasks).where(tasks.c.id == task_id).values(output_removed_at=unit.now_us)
+            unit.connection.execute(done)
+    return removed
 
 
-def _keep_length_only(unit: Unit, session_id: str, call_id: str) -> None:
+def _keep_length_only(unit: Unit, session_id: str, call_id: str, limit: int) -> tuple[int, bool]:
+    """How many rows were removed, and whether no other is left."""
     own = (outputs.c.session_id == session_id, outputs.c.call_id == call_id)
-    last = unit.connection.execute(
-        sa.select(outputs.c.number, outputs.c.offset, sa.func.length(outputs.c.text))
-        .where(*own)
-        .order_by(outputs.c.number.desc())
-        .limit(1)
-    ).first()
-    if last is None:
-        return
-    number, offset, length = last
+    size = sa.func.length(outputs.c.text)
+    found = sa.select(outputs.c.number, outputs.c.offset, size).where(*own).order_by(outputs.c.number)
+    rows = unit.connection.execute(found.limit(limit + 1)).all()
+    if not rows:
+        return 0, True
+    is_all = len(rows) <= limit
+    number, offset, length = rows[-1]
     unit.connection.execute(sa.delete(outputs).where(*own, outputs.c.number < number))
-    end = sa.update(outputs).where(*own, outputs.c.number == number)
-    unit.connection.execute(end.values(offset=offset + length, text=""))
+    if is_all:
+        end = sa.update(outputs).where(*own, outputs.c.number == number)
+        unit.connection.execute(end.values(offset=offset + length, text=""))
+    return len(rows) - 1 + is_all, is_all
 
 
 def feed_lines(unit: Unit, before: datetime, *, limit: int) -> int:

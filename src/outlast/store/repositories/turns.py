@@ -82,6 +82,8 @@ class TurnRow:
     ended_at: datetime | None
     started_at: datetime | None = None
     """When its first attempt began."""
+    log_removed_at: datetime | None = None
+    """Since then only its fold is kept."""
 
     @property
     def is_over(self) -> bool:
@@ -116,6 +118,7 @@ def from_row(row: Row) -> TurnRow:
         created_at=from_microseconds(row["created_at"]),
         ended_at=_instant(row["ended_at"]),
         started_at=_instant(row["started_at"]),
+        log_removed_at=_instant(row["log_removed_at"]),
     )
 
 
@@ -219,6 +222,7 @@ def insert(
         "created_at": unit.now_us,
         "started_at": unit.now_us if is_claimed else None,
         "ended_at": None,
+        "log_removed_at": None,
     }
     unit.write(_INSERT, **values)
     return from_row(values)

@@ -8,6 +8,7 @@ from outlast.store.tables.cluster import agent_tools, agents, pauses, spending, 
 from outlast.store.tables.columns import metadata
 from outlast.store.tables.conversation import creations, events, inputs, messages, sessions, summaries, turns
 from outlast.store.tables.recurring import fires, schedules
+from outlast.store.tables.removed import removed_logs, removed_sessions, turn_folds
 from outlast.store.tables.telling import feed, removals, webhook_deliveries, webhooks
 from outlast.store.tables.work import files, outputs, results, tasks
 
@@ -28,12 +29,15 @@ __all__ = [
     "outputs",
     "pauses",
     "removals",
+    "removed_logs",
+    "removed_sessions",
     "results",
     "schedules",
     "sessions",
     "spending",
     "summaries",
     "tasks",
+    "turn_folds",
     "turns",
     "webhook_deliveries",
     "webhooks",

@@ -46,6 +46,12 @@ sessions = sa.Table(
         sqlite_where=sa.text("deleted_at IS NOT NULL"),
         postgresql_where=sa.text("deleted_at IS NOT NULL"),
     ),
+    sa.Index(
+        "ix_sessions_archived",
+        "updated_at",
+        sqlite_where=sa.text("is_archived"),
+        postgresql_where=sa.text("is_archived"),
+    ),
 )
 
 creations = sa.Table(
@@ -108,7 +114,16 @@ turns = sa.Table(
     instant("created_at"),
     instant("started_at", nullable=True),
     instant("ended_at", nullable=True),
+    # Its fold is kept in place of its log.
+    instant("log_removed_at", nullable=True),
     sa.Index("ix_turns_session_id_first_event", "session_id", "first_event"),
+    sa.Index(
+        "ix_turns_ended",
+        "ended_at",
+        "id",
+        sqlite_where=sa.text("ended_at IS NOT NULL AND log_removed_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NOT NULL AND log_removed_at IS NULL"),
+    ),
     sa.Index(
         "ix_turns_open",
         "owner_id",
