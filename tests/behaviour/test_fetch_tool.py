@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage
@@ -15,6 +17,7 @@ from outlast.outgoing.addresses import networks
 from outlast.testing import ScriptedModel, Step, call, tool_returns
 from outlast.toolkit import fetch_tool
 from outlast.toolkit.fetch import fetch
+from outlast.toolkit.page_text import page_text
 
 HERE = networks(["127.0.0.1/32"])
 
@@ -55,6 +58,49 @@ async def test_the_text_of_a_page_is_read_without_scripts_and_styles() -> None:
     async with site({"/": said(page.encode(), "text/html; charset=utf-8")}) as url:
         found = await read(url)
     assert (found["title"], found["text"], found["status"]) == ("Fjords & more", "Oslo\nIt rains.", 200)
+
+
+HOSTILE = {
+    "tags": "<svg>" * 100_000 + "</style>" * 100_000,
+    "open tags": "<a " * 300_000,
+    "open comments": "<!--" * 300_000,
+    "declarations": "<![" * 300_000,
+    "quotes": "<a " + "x='" * 300_000 + '<b y="' * 100_000,
+    "ends": "<script>" + "</script " * 100_000,
+    "brackets": "<" * 500_000,
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_no_page_holds_up_the_process(name: str) -> None:
+    """A14, P8: a text of half a megabyte is read in about a second, whatever a stranger has put into it."""
+    async with site({"/": said(HOSTILE[name].encode())}) as url:
+        assert (await read(url, most_bytes=1_500_000))["status"] == 200
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("a<svg/>b<script/>c", "abc"),
+        ("<object><svg><p>x</object>b", "b"),
+        ("<p title='a > b'>One</p>5 < 6 &amp; 7", "One\n5 < 6 & 7"),
+        ("<textarea><b>x</b></textarea><TITLE>T</TITLE><STYLE>p</style>y", "<b>x</b>\ny"),
+        ("<script>if (a < b) '</p>'</script ><noscript>n</noscript>z<!-- <p> -->", "z"),
+        ('<!DOCTYPE html><?xml?>x<unknown-tag a="\'">y</unknown-tag>', "xy"),
+        ("<p>cut off <a href='x", "cut off"),
+    ],
+)
+def test_what_a_reader_would_see(html: str, text: str) -> None:
+    """A14."""
+    assert page_text(html)[1] == text
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(["<", ">", "/", "!--", "-->", "a", "svg", "script", "'", '"', "=", " ", "&", "x"])))
+def test_any_text_is_taken(pieces: list[str]) -> None:
+    """A14: however broken it is."""
+    page_text("".join(pieces))
 
 
 async def test_redirects_are_followed_and_each_is_judged_anew() -> None:
