@@ -11,7 +11,7 @@ from pydantic_ai.profiles import ModelProfile
 from outlast import Attachment
 from outlast.errors import BodyTooLarge, InvalidInput
 from outlast.testing import ScriptedModel, Step, call, tool_returns
-from tests.support.turns.runtime import Runtime, scripted
+from tests.support.turns.runtime import Runtime, events_of, scripted
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(92))
 CSV = Attachment("levels.csv", b"3\n5\n", "text/csv")
@@ -48,6 +48,31 @@ async def test_an_image_goes_to_a_model_that_takes_images(runtime: Runtime, take
         notes = [item for item in each if isinstance(item, str) and "was not sent" in item]
         assert (images, len(notes)) == (([PNG], 0) if takes_images else ([], 1))
         assert any("rhine.png" in item for item in each if isinstance(item, str))
+
+
+@pytest.mark.parametrize("is_of_a_tool", [True, False])
+async def test_a_large_image_counts_as_an_image_and_not_as_its_bytes(runtime: Runtime, is_of_a_tool: bool) -> None:
+    """D12, D14: it fits the window, and is not summarised away before the next turn."""
+    picture = PNG[:8] + bytes(range(256)) * 8_000
+
+    def pictures(messages: list[ModelMessage]) -> int:
+        return repr(messages).count(repr(picture[:200])[:-1])
+
+    def script(messages: list[ModelMessage]) -> Step:
+        seen.append(pictures(messages))
+        return call("draw") if is_of_a_tool and not tool_returns(messages) else "A river."
+
+    def draw() -> BinaryContent:
+        return BinaryContent(picture, media_type="image/png")
+
+    seen: list[int] = []
+    agent = Agent(ScriptedModel(script, profile=ModelProfile(supports_image_input=True)), name="agent", tools=[draw])
+    async with runtime(agent=agent, context_window=200_000) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("What is it?", files=[] if is_of_a_tool else [Attachment("a.png", picture, "image/png")])
+        await session.ask("Are you sure?")
+        assert await events_of(session, "history.compacted") == []
+        assert seen[-2:] == [1, 1]
 
 
 async def test_other_files_are_named_and_read(runtime: Runtime) -> None:

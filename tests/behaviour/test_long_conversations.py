@@ -1,5 +1,6 @@
 """Conversations of any length: a window with a summary before it, made once, and what stands for it after (D14)."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import pairwise
@@ -149,6 +150,35 @@ async def test_a_summary_that_fails_leaves_the_oldest_out_and_the_turn_goes_on(r
         assert "You are a guide." in sent
         assert await events_of(session, "history.compacted") == []
         assert "Question 0." in said(await session.history())
+
+
+async def test_a_summary_that_does_not_come_leaves_the_oldest_out(runtime: Runtime) -> None:
+    """D14: a turn waits for it as long as for its own model, and goes on."""
+
+    class Silent(ScriptedModel):
+        async def request(self, *args: Any, **kwargs: Any) -> Any:
+            await asyncio.Event().wait()
+
+    agent = guide()
+    patience = timedelta(milliseconds=50)
+    async with runtime(
+        agent=agent, summary_model=Silent(["Never."]), history_window=4, model_idle_timeout=patience
+    ) as outlast:
+        session = await outlast.sessions.create()
+        async with asyncio.timeout(30):
+            await ask_often(session, 6)
+        assert "are left out here" in said(model_of(agent).requests[-1].messages)
+
+
+async def test_a_summary_is_made_of_all_of_the_one_before(runtime: Runtime) -> None:
+    """D14: what stands at its end is not lost with the next one, which is told what it is."""
+    summariser = ScriptedModel(lambda _: "water " * 1_500 + "and the ferry leaves at 6.")
+    async with runtime(agent=guide(), summary_model=summariser, history_window=4) as outlast:
+        session = await outlast.sessions.create()
+        await ask_often(session, 8)
+        asked = [said(each.messages) for each in summariser.requests]
+        assert len(asked) > 1
+        assert all("EARLIER SUMMARY" in each and "the ferry leaves at 6." in each for each in asked[1:])
 
 
 async def test_a_provider_that_refuses_twice_gets_a_summary(runtime: Runtime) -> None:

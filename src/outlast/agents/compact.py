@@ -2,12 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    FileUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+)
 
 CHARACTERS_PER_TOKEN = 4
 _SHORT = 200
+_OF_AN_IMAGE = 1_600 * CHARACTERS_PER_TOKEN
+"""Providers count an image by its picture, whatever its bytes are: at most about so much."""
+_BYTES_PER_CHARACTER = 8
+"""Of a document such as a PDF, whose pages a provider reads: a rough guess, rather too much."""
 _LEFT_OUT = "[{count} characters of this result were left out to fit the context window]"
 
 
@@ -62,5 +74,29 @@ def _without(message: ModelRequest, cut: frozenset[str]) -> ModelRequest:
 
 
 def _part_size(part: Any) -> int:
-    value = part.args if isinstance(part, ToolCallPart) else getattr(part, "content", "")
-    return len(value) if isinstance(value, str) else len(str(value))
+    return _size_of(part.args if isinstance(part, ToolCallPart) else getattr(part, "content", ""))
+
+
+def _size_of(value: Any) -> int:
+    """A file counts as what a provider makes of it, and not as its bytes."""
+    match value:
+        case str():
+            return len(value)
+        case BinaryContent():
+            return _size_of_file(value)
+        case FileUrl():
+            return _OF_AN_IMAGE
+        case list() | tuple():
+            return sum(_size_of(each) + 2 for each in cast(Sequence[Any], value))
+        case dict():
+            return sum(len(str(name)) + _size_of(each) + 6 for name, each in cast(dict[Any, Any], value).items())
+        case _:
+            return len(str(value))
+
+
+def _size_of_file(file: BinaryContent) -> int:
+    if file.media_type.startswith("image/"):
+        return _OF_AN_IMAGE
+    if file.media_type.startswith("text/"):
+        return len(file.data)
+    return max(_OF_AN_IMAGE, len(file.data) // _BYTES_PER_CHARACTER)

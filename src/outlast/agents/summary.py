@@ -5,6 +5,8 @@ from typing import Any, cast
 
 from pydantic_ai import direct
 from pydantic_ai.messages import (
+    BinaryContent,
+    FileUrl,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -29,14 +31,18 @@ ASKED = (
 MOST = 60_000
 """Characters of history that a summary is made of; in the middle of longer ones something is left out."""
 _MOST_EACH = 2_000
-_MOST_SUMMARY = 12_000
+MOST_SUMMARY = 12_000
 
 
-async def ask(model: Model[Any] | str, said: Sequence[ModelMessage], *, most: int = MOST) -> ModelResponse:
-    """Asks without a stream, or with one if the model has nothing else. Raises what the model raises."""
-    request: list[ModelMessage] = [
-        ModelRequest(parts=[SystemPromptPart(ASKED), UserPromptPart(transcript(said, most=most))])
-    ]
+async def ask(
+    model: Model[Any] | str, said: Sequence[ModelMessage], *, earlier: ModelRequest | None = None, most: int = MOST
+) -> ModelResponse:
+    """Asks without a stream, or with one if the model has nothing else. Raises what the model raises.
+
+    `earlier`: the summary of what was said before; the new one stands for that too.
+    """
+    text = transcript(said, earlier=earlier, most=most)
+    request: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(ASKED), UserPromptPart(text)])]
     try:
         return await direct.model_request(model, request)
     except (NotImplementedError, AssertionError):
@@ -46,9 +52,9 @@ async def ask(model: Model[Any] | str, said: Sequence[ModelMessage], *, most: in
             return stream.get()
 
 
-def text_of(response: ModelResponse) -> str:
+def text_of(response: ModelResponse, *, most: int = MOST_SUMMARY) -> str:
     found = "".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
-    return found[:_MOST_SUMMARY]
+    return found[: min(most, MOST_SUMMARY)]
 
 
 def standing_for(count: int, text: str | None, system: Sequence[SystemPromptPart]) -> ModelRequest:
@@ -62,14 +68,19 @@ def standing_for(count: int, text: str | None, system: Sequence[SystemPromptPart
     return ModelRequest(parts=[*system, prompt.notice(words + how)])
 
 
-def transcript(said: Sequence[ModelMessage], *, most: int) -> str:
-    """In words, the newest last; too long, it loses its middle."""
-    lines = [line for message in said for line in _lines(message)]
-    text = "\n".join(lines)
+def transcript(said: Sequence[ModelMessage], *, earlier: ModelRequest | None = None, most: int) -> str:
+    """In words, the newest last; too long, it loses its middle. An earlier summary stands before it, and whole."""
+    before = "" if earlier is None else f"EARLIER SUMMARY: {_summary_in(earlier)[: most // 2]}\n"
+    most -= len(before)
+    text = "\n".join(line for message in said for line in _lines(message))
     if len(text) <= most:
-        return text
+        return before + text
     half = most // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out here]\n{text[-half:]}"
+    return f"{before}{text[:half]}\n[{len(text) - 2 * half} characters are left out here]\n{text[-half:]}"
+
+
+def _summary_in(request: ModelRequest) -> str:
+    return "\n".join(_words(part.content) for part in request.parts if isinstance(part, UserPromptPart))
 
 
 def _lines(message: ModelMessage) -> list[str]:
@@ -92,10 +103,20 @@ def _lines(message: ModelMessage) -> list[str]:
 def _words(value: object) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and any(isinstance(each, str) for each in cast(Sequence[object], value)):
         given = cast(Sequence[object], value)
-        return " ".join(each if isinstance(each, str) else "[file]" for each in given)
-    return to_json(value, fallback=str, inf_nan_mode="null").decode()
+        return " ".join(each if isinstance(each, str) else _words(each) for each in given)
+    return to_json(_without_files(cast(object, value)), fallback=str, inf_nan_mode="null").decode()
+
+
+def _without_files(value: object) -> object:
+    if isinstance(value, BinaryContent | FileUrl):
+        return "[file]"
+    if isinstance(value, list | tuple):
+        return [_without_files(each) for each in cast(Sequence[object], value)]
+    if isinstance(value, dict):
+        return {name: _without_files(each) for name, each in cast(dict[object, object], value).items()}
+    return value
 
 
 def _cut(text: str) -> str:

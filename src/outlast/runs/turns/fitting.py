@@ -4,8 +4,10 @@ Made once, committed under the attempt's fence before the request that is sent w
 and attempts. If it cannot be made, the oldest turns are left out of this turn and the turn goes on.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
@@ -34,6 +36,8 @@ _KEEP = 1 / 2
 """Of the messages that the model is sent at most, how many stay after a summary: it is not made anew each turn."""
 _AIM = 1 / 3
 """Of what fits the model's window, how much."""
+_LONGEST = timedelta(minutes=2)
+"""How long a turn waits for a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,11 @@ def cut_at(window: Window, own: int, bounds: Bounds, *, is_forced: bool = False)
     """How many of the oldest entries a summary should stand for; 0: none. Never one of the turn's `own`."""
     said = [each.message for each in window.entries]
     smallest = _smallest(said)
+    before = 0 if window.prefix is None else compact.size([window.prefix])
     wanted = 0
     if bounds.messages is not None and (own > bounds.messages or window.left_out):
         wanted = max(1, own - int(bounds.messages * _KEEP))
-    if is_forced or (bounds.characters is not None and sum(smallest) > bounds.characters):
+    if is_forced or (bounds.characters is not None and before + sum(smallest) > bounds.characters):
         aim = int((bounds.characters or sum(smallest)) * _AIM)
         rest = sum(smallest)
         for at, each in enumerate(smallest):
@@ -99,9 +104,11 @@ async def _summarised(run: "TurnRun", model: Model[Any] | str, bounds: Bounds, c
     old: list[ModelMessage] = [each.message for each in window.entries[:cut]]
     said = old if window.prefix is None else [window.prefix, *old]
     most = summary.MOST if bounds.characters is None else min(summary.MOST, bounds.characters * 2 // 3)
+    longest = summary.MOST_SUMMARY if bounds.characters is None else bounds.characters // 4
     try:
-        response = await summary.ask(model, said, most=most)
-        text = run.log.secrets.mask(summary.text_of(response))
+        async with asyncio.timeout(min(run.policy.idle_timeout, _LONGEST).total_seconds()):
+            response = await summary.ask(model, old, earlier=window.prefix, most=most)
+        text = run.log.secrets.mask(summary.text_of(response, most=longest))
         if not text:
             raise ValueError("the model said nothing")
     except Exception as exc:
