@@ -55,6 +55,25 @@ async def test_a_model_keeps_files_by_name(runtime: Runtime) -> None:
     assert "list_files says which there are" in str(done[8])
 
 
+async def test_edits_of_one_step_are_all_made(runtime: Runtime) -> None:
+    """A14: models edit a file in several places at once; each edit is made in what the others left."""
+    words = ("one", "two", "three", "four", "five")
+
+    def script(messages: list[ModelMessage]) -> Step:
+        done = len(tool_returns(messages))
+        if done == 0:
+            return call("write_file", name="a.txt", text=" ".join(words))
+        edits = [call("edit_file", name="a.txt", old=each, new=each.upper()) for each in words]
+        return edits if done == 1 else "Done."
+
+    async with runtime(script, tools=file_tools()) as outlast:
+        session = await outlast.sessions.create()
+        done = (await session.ask("Louder.")).calls
+        assert [each.result["replaced"] for each in done[1:]] == [1] * len(words)
+        [kept] = await session.files.list()
+        assert (await outlast.files.get(kept.id)).data == " ".join(words).upper().encode()
+
+
 @pytest.mark.parametrize(
     "name", ["../x", "/etc/passwd", "a\\b", "", " ", ".hidden", "a\0b", "a\nb", "x" * 201, "\u202etxt"]
 )

@@ -17,6 +17,8 @@ T = TypeVar("T")
 _MOST_LINES = 2_000
 _MOST_HITS = 200
 _LONGEST_LINE = 2_000
+_MOST_TRIES = 100
+"""Of one edit, while others change the same file."""
 Name = Annotated[str, Field(description="The name of a file of this conversation; names, not paths.")]
 _TYPES = {
     **{"md": "text/markdown", "csv": "text/csv", "html": "text/html", "json": "application/json"},
@@ -56,7 +58,7 @@ async def read_lines(
     count: Annotated[int, Field(ge=1, description=f"How many lines, at most {_MOST_LINES}.")] = 500,
 ) -> dict[str, Any]:
     """Read lines of a text file."""
-    lines = (await _text(name)).splitlines()
+    lines = (await _text(name))[1].splitlines()
     last = first - 1 + min(count, _MOST_LINES)
     told: dict[str, Any] = {"lines_total": len(lines), "text": "\n".join(lines[first - 1 : last])}
     if last < len(lines):
@@ -66,7 +68,7 @@ async def read_lines(
 
 async def write_file(name: Name, text: str) -> dict[str, Any]:
     """Write a text file whole, instead of what it was before."""
-    return {"id": await _written(name, text), "name": name}
+    return {"id": await _told(lambda: files.write(name, text, _type_of(name))), "name": name}
 
 
 async def edit_file(name: Name, old: str, new: str, all: bool = False) -> dict[str, Any]:
@@ -77,12 +79,20 @@ async def edit_file(name: Name, old: str, new: str, all: bool = False) -> dict[s
         new: What comes instead.
         all: Replace it wherever it is.
     """
-    text = await _text(name)
-    count = text.count(old) if old else 0
-    if count == 0 or (count > 1 and not all):
-        found = "is not there" if count == 0 else f"is there {count} times: give more of what is around it, or all=true"
-        raise ToolFailed(f"Nothing was changed: this text {found}.")
-    return {"id": await _written(name, text.replace(old, new)), "replaced": count}
+    for _ in range(_MOST_TRIES):
+        file, text = await _text(name)
+        count = text.count(old) if old else 0
+        if count == 0 or (count > 1 and not all):
+            is_where = f"is there {count} times: give more of what is around it, or all=true"
+            raise ToolFailed(f"Nothing was changed: this text {is_where if count else 'is not there'}.")
+        try:
+            id_ = await files.write(file.name, text.replace(old, new), _type_of(name), instead_of=file.id)
+        except Conflict:
+            continue  # another edit of it came first, perhaps of the same step: this one is made in what that left
+        except (BodyTooLarge, InvalidInput, NotFound) as exc:
+            raise ToolFailed(exc.message) from exc
+        return {"id": id_, "replaced": count}
+    raise ToolFailed(f"Nothing was changed: {name} is changed by others all the time. Try again.")
 
 
 async def grep_files(pattern: str, name: Name | None = None) -> dict[str, Any]:
@@ -132,17 +142,17 @@ async def _there(name: str) -> NamedFile:
     return found
 
 
-async def _text(name: str) -> str:
-    kind = (await _there(name)).media_type
+async def _text(name: str) -> tuple[NamedFile, str]:
+    """What has the name, and just its text."""
+    file = await _there(name)
     try:
-        return (await _told(lambda: files.read(name))).decode()
+        return file, (await _told(lambda: files.read(file.id))).decode()
     except UnicodeDecodeError as exc:
-        raise ToolFailed(f"{name} ({kind}) is no text.") from exc
+        raise ToolFailed(f"{name} ({file.media_type}) is no text.") from exc
 
 
-async def _written(name: str, text: str) -> str:
-    kind = _TYPES.get(name.rpartition(".")[2].lower(), "text/plain")
-    return await _told(lambda: files.write(name, text, kind))
+def _type_of(name: str) -> str:
+    return _TYPES.get(name.rpartition(".")[2].lower(), "text/plain")
 
 
 async def _told(work: Callable[[], Awaitable[T]]) -> T:

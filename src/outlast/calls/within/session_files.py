@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from outlast.calls.call import RunningCall, current_call
-from outlast.errors import NotFound, NotStarted
+from outlast.errors import Conflict, NotFound, NotStarted
+from outlast.ids import SessionId
 from outlast.store.database import retry_while_unavailable
 from outlast.store.files.session_files import SessionFiles, key_in
+from outlast.store.repositories import files as files_of_sessions
 from outlast.store.repositories.files import FileRow
+from outlast.store.unit import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,13 @@ class CallFiles:
             raise NotFound(f"There is no file {name_or_id[:80]!r} in this session.")
         return data
 
-    async def write(self, name: str, data: bytes | str, media_type: str | None = None) -> str:
+    async def write(
+        self, name: str, data: bytes | str, media_type: str | None = None, *, instead_of: str | None = None
+    ) -> str:
         """Keep it under a name, instead of what had that; gives its id. Text is kept as UTF-8.
 
-        Raises `InvalidInput` for a name that is none, `BodyTooLarge` for what has no room.
+        `instead_of`: the id of what was read there and is changed; raises `Conflict` if there is something else by
+        now. Raises `InvalidInput` for a name that is none, `BodyTooLarge` for what has no room.
         """
         call, kept = _here()
         content = data.encode() if isinstance(data, str) else bytes(data)
@@ -55,6 +62,7 @@ class CallFiles:
                 origin="tool",
                 made_by=call.call_id,
                 replaces=True,
+                may_write=partial(_is_the_same, session_id=call.session_id, name=name, instead_of=instead_of),
             )
         )
         return row.id
@@ -80,6 +88,13 @@ class CallFiles:
 
 
 files: Final = CallFiles()
+
+
+def _is_the_same(unit: Unit, session_id: SessionId, name: str, instead_of: str | None) -> None:
+    if instead_of is not None:
+        row = files_of_sessions.get(unit.connection, session_id, name)
+        if row is None or row.id != instead_of:
+            raise Conflict(f"{name!r} has become something else since it was read: read it again.")
 
 
 def _named(row: FileRow) -> NamedFile:
