@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -10,6 +10,8 @@ from datetime import timedelta
 from functools import partial
 from itertools import count
 from typing import Any, Protocol
+
+from pydantic_ai.exceptions import ApprovalRequired
 
 from outlast.calls.questions import CallQuestions
 from outlast.calls.running.threads import SharedThreads
@@ -59,6 +61,15 @@ class OpenOperation:
     is_new: bool
 
 
+@dataclass(frozen=True, slots=True)
+class WantedApproval:
+    """What a call asks a person for. `spec`: what is kept of it, so that it can be run again when it is approved."""
+
+    prompt: str
+    details: Mapping[str, Any]
+    spec: Mapping[str, Any]
+
+
 class Operations(Protocol):
     """Opens operations elsewhere for calls. Its coroutines run on `loop` alone."""
 
@@ -103,6 +114,10 @@ class RunningCall:
     """Where its tool finds the files of its session."""
     external: Operations | None = None
     """Where its tool opens operations elsewhere."""
+    approval: "Callable[[ApprovalRequired], WantedApproval] | None" = None
+    """What a person is asked if its code asks for an approval when it is a task already. None: nobody is."""
+    is_approved: bool = False
+    """A person has said that such calls may run: its code need not ask."""
     operations: list[OpenOperation] = field(default_factory=list[OpenOperation])
     """Those that it has opened and not withdrawn: its end names them."""
     ordinals: Iterator[int] = field(default_factory=count)

@@ -1,6 +1,6 @@
 """The last moment before a tool's code: is the call still this worker's?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -24,5 +24,7 @@ class ConfirmedToolset(WrapperToolset[Any]):
         call = current_call.get()
         if call is not None:
             await call.ask()
+            if call.is_approved and not ctx.tool_call_approved:
+                ctx = replace(ctx, tool_call_approved=True)
         async with slot_for(tool.tool_def):
             return await self.wrapped.call_tool(name, tool_args, ctx, tool)

@@ -12,6 +12,8 @@ from pydantic_ai import ToolDefinition
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
 from pydantic_ai.toolsets import ToolsetTool
 
+from outlast.calls.call import WantedApproval
+from outlast.calls.gates.approval import wait_for_approval
 from outlast.calls.gates.gate import CallRequest
 
 _KEPT_BACK = ("unapproved", "external")
@@ -51,3 +53,14 @@ def asking(call: CallRequest, asked: ApprovalRequired | CallDeferred) -> CallReq
         has_begun=True,
         metadata=asked.metadata,
     )
+
+
+def wanted_approval(call: CallRequest, asked: ApprovalRequired) -> WantedApproval:
+    """The same when the call is a task by now."""
+    wait = wait_for_approval(asking(call, asked))
+    return WantedApproval(wait.prompt, wait.details, {"args": call.raw_args, **schema_of(call)})
+
+
+def schema_of(call: CallRequest) -> dict[str, Any]:
+    """What changed arguments are checked by when somebody decides."""
+    return {"args_schema": call.definition.parameters_json_schema}

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, cast
 
 import structlog
@@ -20,7 +21,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from outlast.calls import opened, outcomes
 from outlast.calls.call import RunningCall
 from outlast.calls.control.toolset import ControlToolset, WithControlTools
-from outlast.calls.deferrable import asking, hand_back
+from outlast.calls.deferrable import asking, hand_back, wanted_approval
 from outlast.calls.gates.connection import HAD_BEGUN, connection_needed, wait_for
 from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.gates import Gates
@@ -126,6 +127,8 @@ class CallHook(RunTasks):
         verdict = await self.gates.admit(request)
         if not isinstance(verdict, Run):
             return await self._answer(request, verdict)
+        if verdict.is_approved:
+            request = replace(request, is_approved=True)
         if request.is_external and not self._has_handler(ctx.root_capability):
             return await self._hand_out(request)
         hand_back(request)
@@ -140,6 +143,8 @@ class CallHook(RunTasks):
                 return await self._answer(request, verdict)
             if request.is_external and not self._has_handler(ctx.root_capability):
                 return await self._hand_out(request)
+            if verdict.is_approved and not self._has_handler(ctx.root_capability):
+                return await self._answer(request, Answer(failure=outcomes.ASKS_AGAIN))
             raise
 
     def _request(
@@ -206,7 +211,8 @@ class CallHook(RunTasks):
     ) -> Any:
         """`args`: in place of those that were asked for."""
         running = self.host.begin(call)
-        running.shared_usage = ctx.usage
+        running.shared_usage, running.is_approved = ctx.usage, request.is_approved
+        running.approval = None if request.is_approved else partial(wanted_approval, request)
         record = self.records.begin(call.tool_call_id)
         inner = start(running, handler, request.args if args is None else args)
         try:

@@ -41,6 +41,7 @@ MAY_HAVE_RUN = (
 )
 NOT_RUN = "The turn ended before this call began. It was not run."
 NEEDS_APPROVAL = "This call needs an approval, and none can be given here yet. It was not run."
+ASKS_AGAIN = "The tool was run with the approval of a person, and asks for one all the same. It may have had an effect."
 NEEDS_RESULT = "This call waits for a result from outside, and none can be given here yet. It was not run."
 HANDED_OUT = (
     "This call began and left its work to something outside; its result cannot be given here yet. It may take effect."

@@ -1,17 +1,18 @@
 """What calls that went on without their turn came to: found out, and recorded as the end of their tasks."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed, ToolFailedError, ToolRetryError
 
 from outlast.calls import opened, outcomes
+from outlast.calls.call import RunningCall
 from outlast.calls.gates.connection import connection_needed, wait_for
 from outlast.calls.questions import QuestionStopped
 from outlast.calls.shared_usage import take_used
@@ -49,28 +50,28 @@ class CallEnds:
         if isinstance(channel, CallChannel):
             await channel.close()
             said = _last_words(channel)
-        if await self._is_handed_out(owned) or await self._awaits_connection(owned):
+        if await self._is_handed_out(owned) or await self._awaits_somebody(owned):
             return
         state, value, error = _truth(owned)
         viewed = await self._view(owned, value) if state is TaskState.SUCCEEDED else None
         await self.tell(owned, state, viewed=viewed, error=error, said=said)
 
-    async def _awaits_connection(self, owned: Owned) -> bool:
-        """It lacks a connection, and its tool may be run again: its task waits for it, without a worker."""
+    async def _awaits_somebody(self, owned: Owned) -> bool:
+        """It asks for an approval; or it lacks a connection, and may be run again: its task waits without a worker."""
         ended, task_id = really(owned.call, owned.inner), owned.task_id
-        missing = None if ended.cancelled() else connection_needed(ended.exception())
-        wanted = None if missing is None else wait_for(missing)
+        wanted = None if ended.cancelled() else _wanted(owned.call, ended.exception())
         if task_id is None or wanted is None:
             return False
+        kind, prompt, details, spec = wanted
 
         def wait(unit: Unit) -> bool:
             task = task_moves.locked(unit, task_id)
-            if task is None or not task.may_run_again or task.cancel_requested_at is not None:
+            if task is None or task.cancel_requested_at is not None or not (spec or task.may_run_again):
                 return False
             left = task_moves.seconds_left(unit, task)
             runs = None if left is None else timedelta(seconds=left)
-            asked = requests.request_of(unit, "connection", wanted.prompt, wanted.details, waits=None, runs=runs)
-            return requests.wait(unit, task_id, asked, attempt=owned.attempt)
+            asked = requests.request_of(unit, kind, prompt, details, waits=None, runs=runs)
+            return requests.wait(unit, task_id, asked, attempt=owned.attempt, spec=spec)
 
         try:
             return await retry_while_unavailable(lambda: self._database.transaction(wait, name="wait"))
@@ -148,6 +149,25 @@ class CallEnds:
             await retry_while_unavailable(record)
         except StoreUnavailable as exc:
             log.warning("an end is left to the next start", error=str(exc))
+
+
+class _Wanted(NamedTuple):
+    """`spec`: what must be kept of a call of which nobody said that it may be run again."""
+
+    kind: requests.Kind
+    prompt: str
+    details: Mapping[str, Any]
+    spec: Mapping[str, Any] | None = None
+
+
+def _wanted(call: RunningCall, error: BaseException | None) -> _Wanted | None:
+    """What a call that has ended so waits for. An approval is for running it again: its code asks before it acts."""
+    if isinstance(error, ApprovalRequired):
+        asked = None if call.approval is None else call.approval(error)
+        return None if asked is None else _Wanted("approval", asked.prompt, asked.details, asked.spec)
+    missing = connection_needed(error)
+    wait = None if missing is None else wait_for(missing)
+    return None if wait is None else _Wanted("connection", wait.prompt, wait.details)
 
 
 def _last_words(channel: CallChannel) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from outlast.calls.gates.gate import RUN, CallRequest, Verdict, Wait
+from outlast.calls.gates.gate import RUN, CallRequest, Run, Verdict, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.containment import Contained
 from outlast.values.redact import last_line
@@ -22,15 +22,20 @@ class ApprovalGate:
         self._constraints = constraints
 
     async def admit(self, call: CallRequest) -> Verdict:
-        if call.is_approved or call.is_external or not (call.needs_approval or await _asks(call)):
+        if call.is_approved or call.is_external:
             return RUN
         if (await self._constraints.now()).is_always_approved(call.tool, call.plain_args):
-            return RUN
-        details: dict[str, Any] = {"args": call.plain_args}
-        if call.metadata:
-            details["metadata"] = call.metadata
-        prompt = f"May the tool {call.tool!r} be run with these arguments?"
-        return Wait("approval", f"{prompt} {_FINAL}" if call.hints.destructive else prompt, details)
+            return Run(is_approved=True)
+        return wait_for_approval(call) if call.needs_approval or await _asks(call) else RUN
+
+
+def wait_for_approval(call: CallRequest) -> Wait:
+    """What a person is asked, and with which arguments the tool would run."""
+    details: dict[str, Any] = {"args": call.plain_args}
+    if call.metadata:
+        details["metadata"] = call.metadata
+    prompt = f"May the tool {call.tool!r} be run with these arguments?"
+    return Wait("approval", f"{prompt} {_FINAL}" if call.hints.destructive else prompt, details)
 
 
 async def _asks(call: CallRequest) -> bool:

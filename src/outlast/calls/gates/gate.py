@@ -63,9 +63,13 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The call may run as far as this gate is concerned; with `args` in place of its own, if any are given."""
+    """The call may run as far as this gate is concerned; with `args` in place of its own, if any are given.
+
+    `is_approved`: a person has said so of such calls, and its tool need not ask.
+    """
 
     args: Any = None
+    is_approved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

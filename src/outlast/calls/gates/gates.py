@@ -19,6 +19,7 @@ class Gates:
     async def admit(self, call: CallRequest) -> Verdict:
         """Let run: with the arguments that the last gate gave, if any did. Each gate sees those of the one before."""
         changed: Any = None
+        is_approved = False
         for gate in self._gates:
             verdict = await gate.admit(call)
             if not isinstance(verdict, Run):
@@ -26,7 +27,8 @@ class Gates:
             if verdict.args is not None:
                 changed = verdict.args
                 call = replace(call, args=changed)
-        return RUN if changed is None else Run(changed)
+            is_approved = is_approved or verdict.is_approved
+        return RUN if changed is None and not is_approved else Run(changed, is_approved=is_approved)
 
     def ended(self, call: CallRequest, error: BaseException | None) -> list[str]:
         """A call that was let run has ended; gives what the gates have to say to its failure."""

@@ -19,7 +19,7 @@ from outlast.agents.lease import DepsLease
 from outlast.agents.messages import history
 from outlast.calls.call import CallThreads, RunningCall
 from outlast.calls.confirmed import ConfirmedToolset
-from outlast.calls.deferrable import as_functions, asking
+from outlast.calls.deferrable import as_functions, asking, schema_of
 from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import Answer, CallRequest, Run, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
@@ -92,6 +92,7 @@ class _Passing:
         verdict = await gates.admit(request)
         if not isinstance(verdict, Run):
             return await self._kept(running, request, verdict)
+        running.is_approved = request.is_approved or verdict.is_approved
         try:
             return await handler(args if verdict.args is None else verdict.args)
         except (ApprovalRequired, CallDeferred) as asked:
@@ -129,7 +130,7 @@ class _Passing:
             asked = requests.request_of(
                 unit, verdict.kind, verdict.prompt, verdict.details, waits=verdict.deadline, runs=runs
             )
-            return requests.wait(unit, task.id, asked, attempt=task.attempt)
+            return requests.wait(unit, task.id, asked, attempt=task.attempt, spec=schema_of(request))
 
         await retry_while_unavailable(lambda: self.parts.database.transaction(wait, name="wait"))
         running.is_waiting = True

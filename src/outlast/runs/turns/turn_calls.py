@@ -11,6 +11,7 @@ from outlast import ids
 from outlast.agents.lease import DepsLease
 from outlast.agents.messages import history
 from outlast.calls.call import RunningCall
+from outlast.calls.deferrable import schema_of
 from outlast.calls.gates.earlier_calls import EarlierCalls
 from outlast.calls.gates.gate import CallRequest, Wait
 from outlast.calls.gates.live_constraints import LiveConstraints
@@ -260,7 +261,7 @@ class TurnCalls:
                 tool=call.tool,
                 spec={
                     "args": call.raw_args,
-                    "args_schema": call.definition.parameters_json_schema,
+                    **schema_of(call),
                     **narrated(call.tool, call.hints, call.raw_args, self._parts.home.secrets.mask),
                 },
                 wake=WakePolicy(call.hints.wake or WakePolicy.ON_TERMINAL),

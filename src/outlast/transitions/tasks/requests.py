@@ -143,12 +143,19 @@ def deadline_of(request: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(request["deadline_at"])
 
 
-def wait(unit: Unit, task_id: TaskId, request: Mapping[str, Any], *, attempt: int) -> bool:
-    """A claimed call that has not begun waits for somebody, without a worker. False: it is no longer this attempt's."""
+def wait(
+    unit: Unit, task_id: TaskId, request: Mapping[str, Any], *, attempt: int, spec: Mapping[str, Any] | None = None
+) -> bool:
+    """A claimed call that is to be run, or run again, waits for somebody, without a worker.
+
+    `spec`: what is kept of it beside what there is. False: it is no longer this attempt's.
+    """
     task = task_moves.locked(unit, task_id)
     if task is None or not task.is_run_by(attempt):
         return False
     values = {"request": tasks.encode(dict(request)), "worker_id": None, **_deadline(dict(request))}
+    if spec is not None:
+        values["spec"] = tasks.encode({**task.spec, **spec})
     task_moves.move(unit, task, TaskState.AWAITING_INPUT, **values)
     asking = task_moves.again(unit, task_id)
     task_moves.tell(unit, EventType.TASK_CHANGED, asking)
