@@ -3,13 +3,16 @@
 import asyncio
 from typing import Any
 
+import pytest
 from pydantic_ai import Tool
 
 import outlast as public
 from outlast import hints
+from outlast.errors import Conflict
 from outlast.testing import call, texts_seen
 from outlast.wire.task import Settled
 from outlast.wire.turn import Verdict
+from outlast.wire.view import CallBlock
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import BUDGET, parked_session, wakes_seen
 from tests.support.turns.runtime import Runtime, events_of, scripted
@@ -93,8 +96,12 @@ async def test_calls_that_were_interrupted_stand_with_their_session_until_settle
     async def look() -> None:
         await there()
 
-    tools: list[Any] = [charge, Tool(look, metadata=hints(read_only=True))]
-    model = scripted([call("charge", call_id="c1"), call("look", call_id="c2")], "Good to know.")
+    async def send() -> None:
+        raise AssertionError("it waits for those before it")
+
+    tools: list[Any] = [charge, Tool(look, metadata=hints(read_only=True)), Tool(send, sequential=True)]
+    asked = [call(tool, call_id=f"c{number}") for number, tool in enumerate(("charge", "look", "send"), 1)]
+    model = scripted(asked, "Good to know.")
     async with runtime(model, tools=tools) as outlast:
         session = await outlast.sessions.create()
         assert session.interrupted_calls == []
@@ -105,6 +112,13 @@ async def test_calls_that_were_interrupted_stand_with_their_session_until_settle
         assert (interrupted.call_id, interrupted.tool) == ("c1", "charge")
         (listed,) = await outlast.sessions.list()
         assert listed.interrupted_calls == [interrupted]
+        ends = {each.data["call_id"]: each.data["is_unknown"] for each in await events_of(session, "call.ended")}
+        assert ends == {"c1": True, "c2": False, "c3": False}
+        (turn,) = (await session.view()).turns
+        assert {each.call_id: each.is_unknown for each in turn.blocks if isinstance(each, CallBlock)} == ends
+        for known in ("c2", "c3"):
+            with pytest.raises(Conflict, match="nothing is unknown"):
+                await session.settle_call(known, Verdict.FAILED, by="olga")
         await session.settle_call("c1", Verdict.FAILED, by="olga")
         assert (await session.refresh()).interrupted_calls == []
         await session.settled()

@@ -79,7 +79,7 @@ async def test_a_parked_call_is_the_live_task_and_then_its_end(console: Console,
     """K2, C3: in the same place; the wake is a note, and the woken answer comes by itself."""
     await console.begin(page, "survey river")
     await page.wait_for("[data-task][data-state=running] [role=progressbar]")
-    await page.wait_for("text=1 of 4 places")
+    await page.wait_for("text=1 of 4 places · upstream")
     await page.wait_for("text=It goes on.")
     await console.is_as_the_server_says(page)
     console.open_gate("river")
@@ -121,6 +121,22 @@ async def test_stop_says_what_is_kept_and_holds(console: Console, page: Page) ->
     await send(page, "hello")
     await page.wait_for("text=Hello there.")
     assert await page.texts("[data-held]") == []
+    await console.is_as_the_server_says(page)
+
+
+async def test_only_of_a_call_whose_effect_is_unknown_is_it_asked_what_it_did(console: Console, page: Page) -> None:
+    """K2, A2: the other one only looked; what is said of the first stands beside it."""
+    await console.begin(page, "charge never")
+    await until(page, "document.querySelectorAll('[data-call][data-outcome=running]').length === 2")
+    await page.click("[aria-label=Stop]")
+    await page.wait_for("[data-turn][data-state=stopped]")
+    await page.wait_for("[data-call]:has-text('charge') >> text=it may or may not have worked")
+    charged, looked = await page.texts("[data-call][data-outcome=interrupted]")
+    assert "It worked" in charged
+    assert ("may or may not" in looked, "It worked" in looked) == (False, False)
+    await console.is_as_the_server_says(page)
+    await page.click("text=It worked")
+    await page.wait_for("text=said: it worked.")
     await console.is_as_the_server_says(page)
 
 

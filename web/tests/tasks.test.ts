@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LogEvent, Task, TaskSnapshot } from "../src/api/types";
 import { lastCharacters, lastLine, linesOf, spansOf } from "../src/tasks/lines";
-import { isNew, merged, patched, ranked, told } from "../src/tasks/live";
+import { isNew, merged, patched, ranked, told, unknown } from "../src/tasks/live";
 
 const ESC = "\u001b";
 
@@ -58,14 +58,23 @@ describe("what the feed tells of tasks", () => {
     expect(isNew(events, new Map())).toBe(true);
   });
   it("shows first what needs somebody", () => {
-    const unknown = task("tsk_u", "failed", { error: { kind: "interrupted" } });
+    const lost = task("tsk_u", "failed", { error: { kind: "interrupted" } });
     const order = ranked([
       task("tsk_done", "succeeded"),
       task("tsk_run", "running"),
       task("tsk_ask", "awaiting_input", { created_at: "2026-01-02T00:00:00Z" }),
-      unknown,
+      lost,
     ]);
     expect(order.map((each) => each.id)).toEqual(["tsk_ask", "tsk_u", "tsk_run", "tsk_done"]);
-    expect(merged(unknown, undefined)).toBe(unknown);
+    expect(merged(lost, undefined)).toBe(lost);
+  });
+  it("says of each end what is not known, until somebody has said it", () => {
+    const ended = (kind: string, rest: Partial<Task> = {}) =>
+      unknown(task("tsk_u", "failed", { error: { kind }, ...rest }));
+    expect(ended("interrupted")).toBe("was interrupted: did it work?");
+    expect(ended("abandoned")).toBe("ignored its cancel: did it work?");
+    expect(ended("crash_loop", { may_run_again: true })).toMatch("may be run again without harm");
+    expect(ended("crash_loop", { settled: { verdict: "worked", by: "ada", note: "" } } as Partial<Task>)).toBeNull();
+    expect(ended("failed")).toBeNull();
   });
 });

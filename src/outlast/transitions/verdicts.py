@@ -85,6 +85,10 @@ def _interrupted(unit: Unit, session_id: SessionId, call_id: str) -> tuple[TurnI
         if data.get("call_id") == call_id and is_as_told(EventType.CALL_ENDED, data):
             if data["outcome"] != "interrupted":
                 raise Conflict(f"The call ended as {data['outcome']}: there is nothing to settle.")
+            if not data.get("is_unknown", True):
+                raise Conflict(
+                    "The call did not run, may be run again without harm, or goes on as a task: nothing is unknown."
+                )
             return row["turn_id"], data["tool"]
     raise NotFound("There is no such call.", id=call_id)
 

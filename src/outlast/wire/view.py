@@ -131,6 +131,10 @@ class CallBlock(BaseModel):
     outcome: str | None = Field(
         default=None, description="success, failed, retried, interrupted, denied; parked: it goes on as a task."
     )
+    is_unknown: bool = Field(
+        default=False,
+        description="It was interrupted, and nobody knew its effect: see `settled` for what was said of it.",
+    )
     result: JsonValue | Preview = None
     files: list[ShownFile] = Field(default_factory=list[ShownFile])
     artifacts: list[dict[str, JsonValue]] = Field(default_factory=list[dict[str, JsonValue]])

@@ -47,6 +47,8 @@ def _reply(messages: list[ModelMessage]) -> Step:
             return [text("One "), gate(lambda: _open(name)), text("two.")]
         case "survey":
             return call("survey", name=name)
+        case "charge":
+            return [call("charge", name=name), call("look", name=name)]
         case "flood":
             return call("flood")
         case "pay":
@@ -66,9 +68,21 @@ def _make() -> Outlast[None, str]:
     async def survey(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
         """Look at a river, for as long as its gate is closed."""
         output("At the first bridge.\n")
-        progress(1, 4, unit="places")
+        progress(1, 4, unit="places", label="upstream")
         await _open(name)
         return "Twelve birds."
+
+    @agent.tool_plain(metadata=hints(budget=None))
+    async def charge(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Take money, once its gate is open."""
+        await _open(name)
+        return "charged"
+
+    @agent.tool_plain(metadata=hints(budget=None, read_only=True))
+    async def look(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """See, once its gate is open."""
+        await _open(name)
+        return "seen"
 
     @agent.tool_plain(metadata=hints(budget=0.05))
     async def flood() -> str:  # pyright: ignore[reportUnusedFunction]

@@ -4,6 +4,7 @@ import { api } from "../api/client";
 import { words } from "../api/problems";
 import type { TaskSnapshot, Verdict } from "../api/types";
 import type { CallBlock } from "../log/view";
+import { unknown } from "../tasks/live";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/empty";
 
@@ -11,8 +12,10 @@ export function SettleCall({ session_id, block }: { session_id: string; block: C
   return <Settle path={`sessions/${session_id}/calls/${encodeURIComponent(block.call_id)}/settle`} />;
 }
 
-export function SettleTask({ task }: { session_id: string; task: Pick<TaskSnapshot, "id"> }) {
-  return <Settle path={`tasks/${task.id}/settle`} />;
+type Ended = Pick<TaskSnapshot, "id" | "error" | "settled"> & { may_run_again?: boolean };
+
+export function SettleTask({ task }: { task: Ended }) {
+  return <Settle path={`tasks/${task.id}/settle`} what={unknown(task)} />;
 }
 
 const VERDICTS: readonly [Verdict, string][] = [
@@ -21,7 +24,7 @@ const VERDICTS: readonly [Verdict, string][] = [
   ["try_again", "Try it again"],
 ];
 
-function Settle({ path }: { path: string }) {
+function Settle({ path, what = null }: { path: string; what?: string | null }) {
   const [note, setNote] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [refused, setRefused] = useState<string | null>(null);
@@ -38,7 +41,7 @@ function Settle({ path }: { path: string }) {
   return (
     <div className="space-y-2 rounded-xl bg-warn-soft p-3 text-sm">
       <p className="text-warn">
-        It was interrupted: it may or may not have taken effect. Look, and say what became of it.
+        It {what ?? "was interrupted: it may or may not have taken effect"}. Look, and say what became of it.
       </p>
       <input
         value={note}

@@ -5,6 +5,7 @@ import { api } from "../api/client";
 import { words } from "../api/problems";
 import type { Task, TaskSnapshot } from "../api/types";
 import { hasEnded } from "../log/view";
+import { unknown } from "../tasks/live";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/empty";
 import { Bar } from "../ui/progress";
@@ -13,9 +14,9 @@ import { RequestCard } from "./request";
 import { SettleTask } from "./settle";
 import { SAID, sayState } from "./states";
 
-type Props = { session_id: string; task: TaskSnapshot; tool: string };
+type Props = { task: TaskSnapshot; tool: string };
 
-export const TaskCard = memo(function TaskCard({ session_id, task, tool }: Props) {
+export const TaskCard = memo(function TaskCard({ task, tool }: Props) {
   const isOver = hasEnded(task);
   const error = task.error as { kind?: string; message?: string } | null | undefined;
   const ran = task.ran_seconds;
@@ -48,7 +49,7 @@ export const TaskCard = memo(function TaskCard({ session_id, task, tool }: Props
       {!isOver && task.detail && <p className="text-xs text-muted">{task.detail}</p>}
       {task.state === "failed" && error?.message && !task.settled && <p className="text-bad">{error.message}</p>}
       {task.state === "awaiting_input" && <RequestCard task={task} />}
-      {isOver && error?.kind === "interrupted" && !task.settled && <SettleTask session_id={session_id} task={task} />}
+      {isOver && unknown(task) && <SettleTask task={task} />}
     </section>
   );
 });

@@ -19,7 +19,7 @@ export function replaceCall(turn: Turn, call_id: string, make: (block: CallBlock
 }
 
 export function newCall(call_id: string, tool: string, part: string | null): CallBlock {
-  return { type: "call", call_id, tool, part, state: "asked", files: [], artifacts: [] };
+  return { type: "call", call_id, tool, part, state: "asked", is_unknown: false, files: [], artifacts: [] };
 }
 
 /** Nothing of a turn that is over is still being said, and no call of it still runs. */

@@ -6,7 +6,7 @@ import { filesIn, shown } from "./values";
 import type { CallBlock, View } from "./view";
 
 type Of<T extends LogEvent["type"]> = Extract<LogEvent, { type: T }>;
-type More = { narration?: string | null };
+type More = { narration?: string | null; is_unknown?: boolean };
 
 export const calls = {
   /** A call may be run again after a crash: it begins anew. */
@@ -34,12 +34,13 @@ export const calls = {
     return known(view, event.turn_id, call_id, (block) => ({ ...block, settled }));
   },
   ended(view: View, event: Of<"call.ended">): View {
-    const { call_id, tool, outcome, part, task_id, content, artifacts, narration } = event.data as typeof event.data &
-      More;
+    const { call_id, tool, outcome, part, task_id, content, artifacts, narration, is_unknown } =
+      event.data as typeof event.data & More;
     return call(view, event.turn_id, call_id, tool, (block) => ({
       ...block,
       state: "ended",
       outcome,
+      is_unknown: outcome === "interrupted" && (is_unknown ?? true),
       result: shown(part.content),
       files: filesIn(part.content, content),
       artifacts: (artifacts as CallBlock["artifacts"] | undefined) ?? [],

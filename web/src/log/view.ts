@@ -59,6 +59,7 @@ export type CallBlock = {
   narration?: string | null;
   state: "asked" | "running" | "waiting" | "ended";
   outcome?: string | null;
+  is_unknown?: boolean;
   result?: unknown;
   files: ShownFile[];
   artifacts: { [name: string]: unknown }[];

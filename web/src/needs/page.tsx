@@ -7,7 +7,7 @@ import { RequestCard } from "../chat/request";
 import { SettleTask } from "../chat/settle";
 import { useRequests } from "../queries";
 import { nameOf } from "../tasks/bits";
-import { isUnknown } from "../tasks/live";
+import { unknown } from "../tasks/live";
 import { useTasks } from "../tasks/queries";
 import { Button } from "../ui/button";
 import { Nothing, Refused } from "../ui/empty";
@@ -19,7 +19,7 @@ export default function NeedsPage() {
   const { data, error, isPending } = useRequests();
   const failed = useTasks({ state: "failed" }, 100);
   const items = data?.items ?? [];
-  const unknown = (failed.data?.items ?? []).filter(isUnknown);
+  const open = (failed.data?.items ?? []).filter(unknown);
   const { state, ask } = useNotices();
   return (
     <Frame
@@ -43,17 +43,17 @@ export default function NeedsPage() {
           <Item key={each.id} task={each} />
         ))}
       </ul>
-      {unknown.length > 0 && (
+      {open.length > 0 && (
         <section className="space-y-4">
-          <h2 className="text-sm font-semibold">Nobody knows whether these took effect</h2>
+          <h2 className="text-sm font-semibold">It is not known what these have done</h2>
           <ul className="space-y-4" aria-label="Interrupted work">
-            {unknown.map((each) => (
+            {open.map((each) => (
               <Item key={each.id} task={each} />
             ))}
           </ul>
         </section>
       )}
-      {data && items.length + unknown.length === 0 && (
+      {data && items.length + open.length === 0 && (
         <Nothing title="Nothing waits for you" icon={<PartyPopper className="size-6" />}>
           Approvals, questions and connections that your agents ask for will stand here, and their number in the name of
           this tab.
@@ -79,11 +79,7 @@ function Item({ task }: { task: Task }) {
           Open the chat
         </Link>
       </div>
-      {task.state === "awaiting_input" ? (
-        <RequestCard task={task} />
-      ) : (
-        <SettleTask session_id={task.session_id} task={task} />
-      )}
+      {task.state === "awaiting_input" ? <RequestCard task={task} /> : <SettleTask task={task} />}
     </li>
   );
 }

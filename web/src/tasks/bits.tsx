@@ -6,7 +6,7 @@ import { icon } from "../chat/task-card";
 import { digest } from "../chat/value";
 import { Bar } from "../ui/progress";
 import { Ago, Elapsed, span } from "../ui/time";
-import { isUnknown } from "./live";
+import { unknown } from "./live";
 
 export function TaskIcon({ task }: { task: Task }) {
   return <span className="mt-0.5 shrink-0 [&>svg]:size-4">{icon(task)}</span>;
@@ -18,7 +18,8 @@ export function isOpen(task: Task): boolean {
 
 /** Its state and how long that took or takes. */
 export function Said({ task }: { task: Task }) {
-  if (isUnknown(task)) return <span className="text-warn">interrupted: did it work?</span>;
+  const left = unknown(task);
+  if (left) return <span className="text-warn">{left}</span>;
   return (
     <>
       <span className={task.state === "awaiting_input" ? "text-warn" : task.state === "failed" ? "text-bad" : ""}>

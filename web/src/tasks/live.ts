@@ -38,12 +38,23 @@ const RANK: Record<string, number> = { awaiting_input: 0, running: 1, queued: 2 
 
 /** Those that need somebody first, then what runs, then what waits, then the ends, the last first. */
 export function ranked(tasks: readonly Task[]): Task[] {
-  const rank = (task: Task) => (isUnknown(task) ? 0 : (RANK[task.state] ?? 3));
+  const rank = (task: Task) => (unknown(task) ? 0 : (RANK[task.state] ?? 3));
   const at = (task: Task) => Date.parse(task.ended_at ?? task.started_at ?? task.created_at);
   return [...tasks].sort((a, b) => rank(a) - rank(b) || at(b) - at(a));
 }
 
-/** Nobody knows whether it took effect: somebody must look. */
-export function isUnknown(task: Pick<Task, "error" | "settled">): boolean {
-  return (task.error as { kind?: string } | null | undefined)?.kind === "interrupted" && !task.settled;
+/** Ends after which it is not known what a task has done, in words. */
+const UNKNOWN: Record<string, string> = {
+  interrupted: "was interrupted",
+  abandoned: "ignored its cancel",
+  crash_loop: "ended its process each time it ran",
+};
+
+type Ended = Pick<TaskSnapshot, "error" | "settled"> & { may_run_again?: boolean };
+
+/** What is known of a task that somebody must look at, and that nobody has settled; null for all others. */
+export function unknown(task: Ended): string | null {
+  const what = UNKNOWN[(task.error as { kind?: string } | null | undefined)?.kind ?? ""];
+  if (what === undefined || task.settled) return null;
+  return task.may_run_again ? `${what}; it may be run again without harm` : `${what}: did it work?`;
 }

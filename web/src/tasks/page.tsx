@@ -18,7 +18,7 @@ import { Badge, Card, Facts, Frame, Waiting } from "../ui/frame";
 import { Bar } from "../ui/progress";
 import { Artifacts } from "./artifacts";
 import { isOpen, nameOf, Said, TaskIcon } from "./bits";
-import { isUnknown } from "./live";
+import { unknown } from "./live";
 import { Output } from "./output";
 import { useTask } from "./queries";
 import { Timeline } from "./timeline";
@@ -105,7 +105,7 @@ function Shown({ task }: { task: Task }) {
           {error.message ?? error.kind}
         </p>
       )}
-      {isUnknown(task) && <SettleTask session_id={task.session_id} task={task} />}
+      {unknown(task) && <SettleTask task={task} />}
       {late && <Value label="What it came to after its end had been told" value={late} />}
       <Output id={task.id} isOver={!isOpen(task)} />
       <Artifacts task={task} />

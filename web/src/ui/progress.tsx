@@ -1,8 +1,14 @@
-type Progress = { current?: number; total?: number; unit?: string; message?: string };
+type Progress = {
+  current?: number;
+  total?: number | null;
+  unit?: string | null;
+  label?: string | null;
+  message?: string;
+};
 
 /** How far something is: a bar and words. A tool may count past its end, or backwards. */
 export function Bar({ progress, label }: { progress: unknown; label: string }) {
-  const { current, total, unit, message } = (progress ?? {}) as Progress;
+  const { current, total, unit, label: said, message } = (progress ?? {}) as Progress;
   const part = total && current !== undefined ? Math.min(1, Math.max(0, current / total)) : null;
   const words = [
     part === null
@@ -10,7 +16,7 @@ export function Bar({ progress, label }: { progress: unknown; label: string }) {
         ? ""
         : `${current}${unit ? ` ${unit}` : ""}`
       : `${current} of ${total}${unit ? ` ${unit}` : ""}`,
-    message ?? "",
+    said ?? message ?? "",
   ].filter(Boolean);
   return (
     <div className="space-y-1">

@@ -37,6 +37,9 @@ class CallEnded(TypedDict):
     task_id: NotRequired[Annotated[str, Field(description="if it goes on as a task")]]
     usage: NotRequired[Annotated[dict[str, Any] | None, Field(description="of agents that its tool ran")]]
     narration: NotRequired[Annotated[str, Field(description="what became of it, in words for people")]]
+    is_unknown: NotRequired[
+        Annotated[bool, Field(description="of an interrupted one: whether nobody knows its effect; left out: true")]
+    ]
 
 
 class CallSettled(TypedDict):

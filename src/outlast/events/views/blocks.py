@@ -76,7 +76,15 @@ def call(call_id: str, tool: str, name: str | None = None) -> Block:
     """A call that the model asks for. `args` is the text so far, until it begins."""
     return {
         **{"type": "call", "call_id": call_id, "part": name, "tool": tool, "args": None, "narration": None},
-        **{"state": "asked", "outcome": None, "result": None, "files": [], "artifacts": [], "task_id": None},
+        **{
+            "state": "asked",
+            "outcome": None,
+            "is_unknown": False,
+            "result": None,
+            "files": [],
+            "artifacts": [],
+            "task_id": None,
+        },
         **{"progress": None, "reason": None, "settled": None, "started_at": None, "ended_at": None},
     }
 

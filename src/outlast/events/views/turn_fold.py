@@ -202,6 +202,7 @@ class TurnFold:
         block |= {
             "state": "ended",
             "outcome": data["outcome"],
+            "is_unknown": data["outcome"] == "interrupted" and data.get("is_unknown", True),
             "result": self._show(data["part"].get("content")),
             "files": [*blocks.files_in(data["part"].get("content")), *blocks.files_in(data.get("content"))],
             "artifacts": data.get("artifacts") or [],

@@ -67,6 +67,7 @@ class CallLog:
                 task_id=task_id,
                 usage=usage,
             ),
+            **({"is_unknown": is_unknown} if outcome == "interrupted" else {}),
         }
         await self.log.add_large(EventType.CALL_ENDED, data)
         if is_unknown:

@@ -25,7 +25,7 @@ type Props = { session_id: string; turn_id: string; block: CallBlock };
 export const CallLine = memo(function CallLine({ session_id, block }: Props) {
   const [isOpen, setOpen] = useState(false);
   const task = useStore((state) => taskOf(state.views[session_id]?.tasks, block));
-  const isUnknown = block.outcome === "interrupted" && !block.settled;
+  const isUnknown = block.is_unknown && !block.settled;
   const { icon, said } = look(block);
   return (
     <div className="space-y-2" data-block="call" data-call={block.call_id} data-outcome={block.outcome ?? block.state}>
@@ -60,7 +60,7 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
             <Value label="Output" value={block.result} />
           </div>
         )}
-        {task && <TaskCard session_id={session_id} task={task} tool={block.tool} />}
+        {task && <TaskCard task={task} tool={block.tool} />}
       </div>
       {block.files.map((each, index) => (
         <Shown key={each.id ?? index} file={each} />
@@ -97,7 +97,9 @@ function look(block: CallBlock) {
     case "retried":
       return { icon: <RotateCcw className="text-warn" />, said: "refused; the model may try again" };
     case "interrupted":
-      return { icon: <CircleAlert className="text-warn" />, said: "interrupted: it may or may not have worked" };
+      return block.is_unknown
+        ? { icon: <CircleAlert className="text-warn" />, said: "interrupted: it may or may not have worked" }
+        : { icon: <CircleSlash className="text-muted" />, said: "interrupted" };
     case "denied":
       return { icon: <CircleSlash className="text-bad" />, said: "not allowed" };
     default:
