@@ -120,6 +120,49 @@ async def test_one_that_hangs_holds_up_no_other(runtime: Runtime) -> None:
         assert len(mute.heard) <= 4
 
 
+async def test_any_number_that_hang_hold_up_no_other(runtime: Runtime) -> None:
+    """B11, P8: also when one owner has as many of them as there may be, and all have messages."""
+    async with receiving(lambda _: None) as mute, receiving() as receiver, runtime(**HERE) as outlast:
+        ben, ada = outlast.webhooks_of("ben"), outlast.webhooks_of("ada")
+        for _ in range(moves.MOST_PER_OWNER):
+            await ben.make(mute.url)
+        await ada.make(receiver.url)
+        session = await outlast.owned_by("ben").create()
+        for _ in range(4):
+            await session.ask("Hello")
+        await mute.has(8)
+        await (await outlast.owned_by("ada").create()).ask("Hello")
+        async with asyncio.timeout(5):
+            await receiver.has(1)
+
+
+async def test_those_that_fail_leave_places_to_those_that_answer(runtime: Runtime) -> None:
+    """B11, P8: of however many owners they are: each is tried with one message at a time, few of them at once."""
+    async with receiving(lambda _: None) as mute, receiving() as receiver, runtime(**HERE) as outlast:
+        await outlast.webhooks_of("ada").make(receiver.url)
+        owners = [f"ben{number}" for number in range(6)]
+        for each in owners:
+            for _ in range(8):
+                await outlast.webhooks_of(each).make(mute.url)
+        await outlast.database.transaction(_fail_all_of(owners), name="fail")
+        for each in owners:
+            await (await outlast.owned_by(each).create()).ask("Hello")
+        await mute.has(8)
+        await (await outlast.owned_by("ada").create()).ask("Hello")
+        async with asyncio.timeout(5):
+            await receiver.has(1)
+        assert len(mute.heard) == 8
+
+
+def _fail_all_of(owners: list[str]) -> Callable[[Unit], None]:
+    def fail(unit: Unit) -> None:
+        for owner in owners:
+            for each in moves.webhooks.of_owner(unit.connection, owner):
+                moves.webhooks.mark(unit, each.id, failing_since=unit.now_us)
+
+    return fail
+
+
 async def test_it_ends_after_its_time_and_can_be_sent_again(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """B11: tried for a day, then failed; by hand again, under the same id."""
     monkeypatch.setattr("outlast.store.told_outside.RETRIED_FOR", timedelta(milliseconds=1))

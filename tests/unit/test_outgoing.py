@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -141,6 +142,30 @@ async def test_the_address_that_was_judged_is_the_one_that_is_asked(monkeypatch:
                 await client.send("GET", url, timeout=5, most_bytes=10)
         assert len(heard) == 1
         assert b"Host: rebinding.example" in heard[0]
+
+
+async def test_a_resolver_that_does_not_answer_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P8, G5: names are not looked up in the threads that files are read in."""
+    answers = threading.Event()
+
+    def look_up(*_: Any, **__: Any) -> list[Any]:
+        answers.wait(60)
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    async with _client() as client:
+        asked = [
+            asyncio.create_task(client.send("GET", "http://slow.example/", timeout=0.2, most_bytes=10))
+            for _ in range(40)
+        ]
+        try:
+            for each in asked:
+                with pytest.raises(NotReached):
+                    await each
+            async with asyncio.timeout(10):
+                assert await asyncio.to_thread(lambda: 42) == 42
+        finally:
+            answers.set()
 
 
 async def test_silence_ends_in_time() -> None:

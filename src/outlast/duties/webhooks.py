@@ -1,11 +1,11 @@
 """Delivering webhooks: what is due is taken under a lease, sent, and what came of it is written down.
 
-One that is slow or does not answer holds up only what is for itself: each webhook has few sendings at once.
+One that is slow or does not answer holds up only what is for itself: each webhook has few sendings at once, each owner
+not many, and those that fail have some of the places only, however many they are.
 A process that dies while it sends leaves its lease to run out; the message is then sent again, under the same id.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -33,7 +33,10 @@ log = structlog.get_logger("outlast.webhooks")
 
 EVERY = timedelta(seconds=1)
 _AT_ONCE = 32
+_AT_ONCE_OWNER = 8
 _AT_ONCE_EACH = 4
+_AT_ONCE_FAILING = 8
+"""Of all that have failed and not answered since, each with one: those that answer have the other places."""
 _SECONDS = 15.0
 _MOST_BYTES = 1_024
 """Of an answer: it is not read, only its status counts."""
@@ -46,18 +49,27 @@ class WebhookSender:
         self._database = database
         self._client = client
         self._sealing = sealing
-        self._running: dict[asyncio.Task[None], Delivery] = {}
+        self._running: dict[asyncio.Task[None], tuple[WebhookRow, Delivery]] = {}
         self._taking: asyncio.Task[None] | None = None
         self._is_closed = False
 
     async def look(self) -> None:
         """Begin to send what is due, as far as there is room."""
         for row in await self._database.transaction(_with_work, name="webhooks.due"):
-            of_each = Counter(each.webhook_id for each in self._running.values())
-            room = min(_AT_ONCE - len(self._running), _AT_ONCE_EACH - of_each[row.id])
+            room = self._room_for(row)
             if room > 0 and not self._is_closed:
                 self._taking = asyncio.create_task(self._take(row, room), name=f"take for {row.id}")
                 await asyncio.shield(self._taking)  # what is taken is begun, also when the duty is ended meanwhile
+
+    def _room_for(self, row: WebhookRow) -> int:
+        """How many of its messages may be sent now beside those that are on their way."""
+        running = [each for each, _ in self._running.values()]
+        of_owner = sum(each.owner_id == row.owner_id for each in running)
+        of_itself = sum(each.id == row.id for each in running)
+        room = min(_AT_ONCE - len(running), _AT_ONCE_OWNER - of_owner, _AT_ONCE_EACH - of_itself)
+        if row.failing_since is None:
+            return room
+        return min(room, _AT_ONCE_FAILING - sum(each.failing_since is not None for each in running), 1 - of_itself)
 
     async def _take(self, row: WebhookRow, room: int) -> None:
         take = partial(moves.take, webhook_id=row.id, limit=room)
@@ -74,14 +86,14 @@ class WebhookSender:
             each.cancel()
         if running:
             await asyncio.wait(running)
-        for sending, delivery in running.items():
+        for sending, (_, delivery) in running.items():
             if sending.cancelled():
                 await self._give_back(delivery)
         await self._client.close()
 
     def _begin(self, row: WebhookRow, delivery: Delivery) -> None:
         sending = asyncio.create_task(self._deliver(row, delivery), name=f"deliver {delivery.id}")
-        self._running[sending] = delivery
+        self._running[sending] = row, delivery
         sending.add_done_callback(self._over)
 
     async def _give_back(self, delivery: Delivery) -> None:

@@ -7,8 +7,10 @@ found. Redirects are never followed, no proxy of the environment is used, and ea
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import httpcore2
@@ -31,14 +33,16 @@ class OutgoingClient:
     """Use it in `async with`. `allowed`: networks that may be reached although they are not public."""
 
     def __init__(self, *, allowed: Sequence[Network] = (), most_connections: int = 32) -> None:
+        self._network = _CheckedNetwork(allowed, most_lookups=most_connections)
         self._pool = httpcore2.AsyncConnectionPool(
             max_connections=most_connections,
             max_keepalive_connections=0,  # a name is looked up and judged for each request
-            network_backend=_CheckedNetwork(allowed),
+            network_backend=self._network,
         )
 
     async def close(self) -> None:
         await self._pool.aclose()
+        self._network.close()
 
     async def send(
         self,
@@ -100,10 +104,14 @@ def _said(exc: Exception) -> str:
 
 
 class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
-    """Looks a name up, judges every address that it has, and connects to one of just these."""
+    """Looks a name up, judges every address that it has, and connects to one of just these.
 
-    def __init__(self, allowed: Sequence[Network]) -> None:
+    Names are looked up in threads of its own: a resolver that does not answer holds up nothing but such requests.
+    """
+
+    def __init__(self, allowed: Sequence[Network], *, most_lookups: int) -> None:
         self._allowed = allowed
+        self._threads = ThreadPoolExecutor(most_lookups, thread_name_prefix="look up an address")
         self._inner = cast(httpcore2.AsyncNetworkBackend, httpcore2.AnyIOBackend())
 
     async def connect_tcp(
@@ -114,7 +122,7 @@ class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        addresses = await _look_up(host, port)
+        addresses = await self._look_up(host, port)
         refused = [each for each in addresses if not is_allowed(each, self._allowed)]
         if refused:
             raise NotReached(f"{host} is at {refused[0]}, which is not a public address: nothing was sent.")
@@ -128,10 +136,13 @@ class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
-async def _look_up(host: str, port: int) -> Sequence[str]:
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as exc:
-        raise NotReached(f"There is no address for {host!r}.") from exc
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
+    async def _look_up(self, host: str, port: int) -> Sequence[str]:
+        look = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(self._threads, look)
+        except (OSError, UnicodeError) as exc:
+            raise NotReached(f"There is no address for {host!r}.") from exc
+        return list(dict.fromkeys(str(each[4][0]) for each in found))

@@ -106,14 +106,15 @@ def remove(unit: Unit, webhook_id: WebhookId) -> None:
 
 
 def with_work(connection: sa.Connection, now_us: int) -> Sequence[WebhookRow]:
-    """The active ones for which something is due."""
+    """The active ones for which something is due; those that fail come last."""
     due = (
         webhook_deliveries.c.webhook_id == webhooks.c.id,
         webhook_deliveries.c.state == sa.literal_column("'pending'"),
         webhook_deliveries.c.due_at <= now_us,
     )
     query = sa.select(webhooks).where(webhooks.c.state == "active", sa.exists().where(*due))
-    return [_from_row(row) for row in connection.execute(query).mappings()]
+    ordered = query.order_by(webhooks.c.failing_since.is_not(None), webhooks.c.id)
+    return [_from_row(row) for row in connection.execute(ordered).mappings()]
 
 
 def of_other_keys(connection: sa.Connection, key_mark: str, *, after: str, limit: int) -> Sequence[WebhookRow]:
