@@ -116,6 +116,29 @@ async def test_another_owner_knows_nothing_of_it_and_only_admins_hear_of_all(run
         assert (await root.post("/v1/webhooks", json=for_all)).status_code == 201
 
 
+async def test_a_webhook_for_all_stays_with_admins(runtime: Runtime) -> None:
+    """B11, G1, G2: a key of the same owner that is no admin's neither reads of other owners nor turns it elsewhere."""
+    async with serving(runtime(**HERE)) as server:
+        admin, user = await server.client("root", role="admin"), await server.client("root")
+        body = {"url": "https://example.invalid/", "is_for_all": True}
+        hook = (await admin.post("/v1/webhooks", json=body)).json()["id"]
+        delivery = (await admin.post(f"/v1/webhooks/{hook}/test")).json()["id"]
+        for verb, path in (
+            ("get", ""),
+            ("patch", ""),
+            ("get", "/deliveries"),
+            ("get", f"/deliveries/{delivery}"),
+            ("post", f"/deliveries/{delivery}/redeliver"),
+            ("post", "/test"),
+            ("post", "/rotate"),
+            ("delete", ""),
+        ):
+            sent = {"url": "https://elsewhere.invalid/"} if verb == "patch" else None
+            refused = await user.request(verb, f"/v1/webhooks/{hook}{path}", json=sent)
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), path
+            assert (await admin.request(verb, f"/v1/webhooks/{hook}{path}", json=sent)).status_code < 300, path
+
+
 async def test_a_client_does_the_same(runtime: Runtime) -> None:
     """B11"""
     async with receiving() as receiver, serving(runtime(**HERE)) as server, client_of(server) as client:

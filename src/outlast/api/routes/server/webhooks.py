@@ -23,6 +23,16 @@ async def _webhooks(outlast: Runtime, caller: Caller) -> Webhooks:
 Own = Annotated[Webhooks, Depends(_webhooks)]
 
 
+async def _with_one(webhooks: Own, webhook_id: str, caller: Caller) -> Webhooks:
+    """For what is asked of one webhook: one for all owners stays with admins, whoever else has a key of its owner."""
+    if caller.role != "admin" and (await webhooks.get(webhook_id)).is_for_all:
+        raise Forbidden("This webhook is told of what happens to all owners: only an admin has to do with it.")
+    return webhooks
+
+
+OwnOne = Annotated[Webhooks, Depends(_with_one)]
+
+
 def _with_secret(new: NewWebhook) -> NewWebhookAnswer:
     return NewWebhookAnswer(**WebhookAnswer.of(new.webhook).model_dump(), secret=new.secret)
 
@@ -42,13 +52,13 @@ async def make_webhook(webhooks: Own, body: WebhookBody, caller: Caller) -> NewW
 
 
 @router.get("/{webhook_id}", responses=FOUND)
-async def get_webhook(webhooks: Own, webhook_id: str) -> WebhookAnswer:
+async def get_webhook(webhooks: OwnOne, webhook_id: str) -> WebhookAnswer:
     """Whether it works; never its secret."""
     return WebhookAnswer.of(await webhooks.get(webhook_id))
 
 
 @router.patch("/{webhook_id}", responses=DECIDED)
-async def change_webhook(webhooks: Own, webhook_id: str, body: WebhookChange) -> WebhookAnswer:
+async def change_webhook(webhooks: OwnOne, webhook_id: str, body: WebhookChange) -> WebhookAnswer:
     """Change what is given; `is_active` switches it off and on."""
     given = body.model_fields_set
     changed = await webhooks.update(
@@ -61,26 +71,26 @@ async def change_webhook(webhooks: Own, webhook_id: str, body: WebhookChange) ->
 
 
 @router.delete("/{webhook_id}", status_code=204, responses=FOUND)
-async def remove_webhook(webhooks: Own, webhook_id: str) -> None:
+async def remove_webhook(webhooks: OwnOne, webhook_id: str) -> None:
     """It is told nothing any more, and its log is gone."""
     await webhooks.remove(webhook_id)
 
 
 @router.post("/{webhook_id}/rotate", responses=DECIDED)
-async def rotate_webhook(webhooks: Own, webhook_id: str) -> NewWebhookAnswer:
+async def rotate_webhook(webhooks: OwnOne, webhook_id: str) -> NewWebhookAnswer:
     """Make a new secret. For a day messages carry a signature with the one before too."""
     return _with_secret(await webhooks.rotate(webhook_id))
 
 
 @router.post("/{webhook_id}/test", status_code=202, responses=DECIDED)
-async def test_webhook(webhooks: Own, webhook_id: str) -> DeliveryAnswer:
+async def test_webhook(webhooks: OwnOne, webhook_id: str) -> DeliveryAnswer:
     """Send it a message of type `webhook.test`; look at the delivery to see what came of it."""
     return DeliveryAnswer.of(await webhooks.test(webhook_id))
 
 
 @router.get("/{webhook_id}/deliveries", responses=FOUND)
 async def list_deliveries(
-    webhooks: Own,
+    webhooks: OwnOne,
     webhook_id: str,
     state: Literal["pending", "delivered", "failed"] | None = None,
     limit: Limit = 50,
@@ -92,12 +102,12 @@ async def list_deliveries(
 
 
 @router.get("/{webhook_id}/deliveries/{delivery_id}", responses=FOUND)
-async def get_delivery(webhooks: Own, webhook_id: str, delivery_id: str) -> DeliveryAnswer:
+async def get_delivery(webhooks: OwnOne, webhook_id: str, delivery_id: str) -> DeliveryAnswer:
     """One message, with its last tries."""
     return DeliveryAnswer.of(await webhooks.delivery(webhook_id, delivery_id))
 
 
 @router.post("/{webhook_id}/deliveries/{delivery_id}/redeliver", status_code=202, responses=DECIDED)
-async def redeliver(webhooks: Own, webhook_id: str, delivery_id: str) -> DeliveryAnswer:
+async def redeliver(webhooks: OwnOne, webhook_id: str, delivery_id: str) -> DeliveryAnswer:
     """Send it again, under the same id, whether it had arrived or not."""
     return DeliveryAnswer.of(await webhooks.redeliver(webhook_id, delivery_id))
