@@ -91,7 +91,8 @@ def reference_id() -> str:
 
 
 _FILE = re.compile(r"fil_([0-9a-z]{1,40})_([0-9a-f]{64})")
-_KEY = re.compile(r"ses_([0-9a-z]{1,40})/([0-9a-f]{64})")
+_KEY = re.compile(r"ses_([0-9a-z]{1,40})/([0-9a-f]{64})(?:\.[0-9a-f]{32})?")
+"""What ends with a dot and more is the copy of one name alone: it goes with that name."""
 
 
 def file_id(key: str) -> str:
@@ -100,8 +101,13 @@ def file_id(key: str) -> str:
     return key if found is None else f"fil_{found[1]}_{found[2]}"
 
 
+def content_key(key: str) -> str:
+    """The same for all copies of one content in a session."""
+    return key.partition(".")[0]
+
+
 def file_key(file_id: str) -> str:
-    """The way back."""
+    """The way back, to what all copies of the content have in common."""
     found = _FILE.fullmatch(file_id)
     return file_id if found is None else f"ses_{found[1]}/{found[2]}"
 

@@ -59,18 +59,22 @@ class Files:
         if session_id is None:
             raise _unknown(file_id)
 
-        def look(connection: sa.Connection) -> Mapping[str, Any] | None:
+        key = ids.file_key(file_id)
+
+        def look(connection: sa.Connection) -> tuple[str, Mapping[str, Any] | None]:
             reading.there(connection, session_id, self._owner_id)
-            named = rows.of_key(connection, session_id, ids.file_key(file_id))
+            named = rows.of_content(connection, session_id, key)
             if named:
-                return {"name": named[0].name, "media_type": named[0].media_type}
-            return _said_of(connection, session_id, file_id)
+                return named[0].key, {"name": named[0].name, "media_type": named[0].media_type}
+            return key, _said_of(connection, session_id, file_id)
 
         try:
-            said = await self._services.database.read(look)
+            copy, said = await self._services.database.read(look)
         except NotFound:
             raise _unknown(file_id) from None
-        data = await self._services.files.find(ids.file_key(file_id))
+        data = await self._services.files.find(copy)
+        if data is None:
+            data = await self._services.files.find_content(key)
         if data is None:
             raise _unknown(file_id)
         if said is not None:

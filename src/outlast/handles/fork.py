@@ -11,6 +11,7 @@ from outlast.errors import InvalidInput
 from outlast.handles.services.services import Services
 from outlast.handles.session import Session
 from outlast.ids import SessionId
+from outlast.store.files.session_files import OF_THE_LOG
 from outlast.store.files.spill import is_packed
 from outlast.store.repositories import files, outputs, summaries
 from outlast.store.repositories.files import NewFile
@@ -42,7 +43,8 @@ async def copied_files(services: Services, source: SessionId, target: SessionId)
     for each in named:
         data = await services.files.find(each.key)
         if data is not None:
-            key = await services.files.put(target, data)
+            is_of_the_log = each.origin in OF_THE_LOG
+            key = await (services.files.put if is_of_the_log else services.files.put_copy)(target, data)
             kept.append(NewFile(each.name, key, each.media_type, each.bytes, each.origin, each.made_by))
     return kept
 

@@ -11,7 +11,7 @@ from outlast.calls.control.parts import ControlParts, this_call
 from outlast.calls.control.read_output import LONGEST_PIECE
 from outlast.ids import SessionId
 from outlast.store.database import retry_while_unavailable
-from outlast.store.files.session_files import SessionFiles, key_in
+from outlast.store.files.session_files import SessionFiles
 from outlast.tool_hints import hints
 
 _SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
@@ -39,9 +39,7 @@ class FileReader:
         self._files = files
 
     async def read(self, session_id: SessionId, name_or_id: str, *, offset: int, length: int) -> Any:
-        row = await retry_while_unavailable(lambda: self._files.find(session_id, name_or_id))
-        key = key_in(session_id, name_or_id) if row is None else row.key
-        data = None if key is None else await retry_while_unavailable(lambda: self._files.files.find(key))
+        row, data = await retry_while_unavailable(lambda: self._files.read(session_id, name_or_id))
         if data is None:
             raise ToolFailed(f"There is no file {name_or_id[:120]!r} in this conversation.")
         if row is not None and row.media_type in _SHOWN and len(data) <= _MOST_SHOWN:

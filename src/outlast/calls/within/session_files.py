@@ -9,7 +9,7 @@ from outlast.calls.call import RunningCall, current_call
 from outlast.errors import Conflict, NotFound, NotStarted
 from outlast.ids import SessionId
 from outlast.store.database import retry_while_unavailable
-from outlast.store.files.session_files import SessionFiles, key_in
+from outlast.store.files.session_files import SessionFiles
 from outlast.store.repositories import files as files_of_sessions
 from outlast.store.repositories.files import FileRow
 from outlast.store.unit import Unit
@@ -34,9 +34,7 @@ class CallFiles:
     async def read(self, name_or_id: str) -> bytes:
         """Raises `NotFound` for what the session does not have."""
         call, kept = _here()
-        row = await retry_while_unavailable(lambda: kept.find(call.session_id, name_or_id))
-        key = row.key if row is not None else key_in(call.session_id, name_or_id)
-        data = None if key is None else await retry_while_unavailable(lambda: kept.files.find(key))
+        _, data = await retry_while_unavailable(lambda: kept.read(call.session_id, name_or_id))
         if data is None:
             raise NotFound(f"There is no file {name_or_id[:80]!r} in this session.")
         return data

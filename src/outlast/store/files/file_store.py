@@ -47,7 +47,7 @@ def key_of(session_id: SessionId, data: bytes) -> str:
 
 
 class FileStore:
-    """Values by content: the same bytes of a session are kept once. Written before the row that names them."""
+    """Values by content, written before the row that names them."""
 
     def __init__(self, where: str) -> None:
         """A folder, or the URL of an object store: its keys and endpoint come from the environment."""
@@ -85,7 +85,14 @@ class FileStore:
         self._was_ready_at = monotonic()
 
     async def put(self, session_id: SessionId, data: bytes) -> str:
-        key = key_of(session_id, data)
+        """Kept as long as the session is: many rows may lead to it, and no one of them owns it."""
+        return await self._put(key_of(session_id, data), data)
+
+    async def put_copy(self, session_id: SessionId, data: bytes) -> str:
+        """For one row alone, which may remove it at any time: nobody else is ever given this key."""
+        return await self._put(f"{key_of(session_id, data)}.{uuid4().hex}", data)
+
+    async def _put(self, key: str, data: bytes) -> str:
         try:
             await self._place.put(key, data)
         except OSError as exc:
@@ -121,6 +128,19 @@ class FileStore:
             return None
         except OSError as exc:
             raise self._unavailable("A file cannot be read now. Try again.") from exc
+
+    async def find_content(self, key: str) -> bytes | None:
+        """The same, or else any copy of that content: one that lost its name to a later file, for example."""
+        if (data := await self.find(key)) is not None:
+            return data
+        try:
+            copies = [each for each in await self._place.keys(key.partition("/")[0]) if each.startswith(f"{key}.")]
+        except OSError as exc:
+            raise self._unavailable("A file cannot be read now. Try again.") from exc
+        for each in copies:
+            if (data := await self.find(each)) is not None:
+                return data
+        return None
 
     def leave(self, seconds: float) -> None:
         """This process ends: from then on nobody waits for a store that is away."""

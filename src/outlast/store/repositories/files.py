@@ -1,7 +1,11 @@
-"""The files of a session by name. Their bytes are in the file store, under keys that are made of their content."""
+"""The files of a session by name. Their bytes are in the file store, under keys that begin with their content.
+
+What messages and calls hold is kept as long as the session, one copy of each content. A file that can be deleted has a
+copy of its own: so its bytes go with its name, whatever else of the same content is kept at the same moment.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -10,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from outlast.clock import from_microseconds
 from outlast.errors import BodyTooLarge
-from outlast.ids import SessionId, file_id
+from outlast.ids import SessionId, content_key, file_id
 from outlast.store.sql.statement import Row
 from outlast.store.tables import events, files, inputs, messages, results, tasks, turn_folds
 from outlast.store.unit import Unit
@@ -83,7 +87,7 @@ def add(unit: Unit, session_id: SessionId, new: NewFile) -> FileRow:
             insert(files).values(_values(unit, session_id, new, name)).on_conflict_do_nothing()
         )
         found = get(unit.connection, session_id, name)
-        if found is not None and (done.rowcount == 1 or found.key == new.key):
+        if found is not None and (done.rowcount == 1 or content_key(found.key) == content_key(new.key)):
             return found
     raise BodyTooLarge(
         f"There are {_TRIES} files called {new.name!r} in this session: delete some, or choose another name."
@@ -91,7 +95,10 @@ def add(unit: Unit, session_id: SessionId, new: NewFile) -> FileRow:
 
 
 def put(unit: Unit, session_id: SessionId, new: NewFile) -> FileRow:
-    """Under its name, instead of what had it before. The session is locked."""
+    """Under its name, instead of what had it before. The session is locked. The same again is the same file."""
+    known = get(unit.connection, session_id, new.name)
+    if known is not None and content_key(known.key) == content_key(new.key):
+        new = replace(new, key=known.key)
     changed = _values(unit, session_id, new, new.name)
     where = (files.c.session_id == session_id, files.c.name == new.name)
     if unit.connection.execute(sa.update(files).where(*where).values(changed)).rowcount == 0:
@@ -105,9 +112,11 @@ def get(connection: sa.Connection, session_id: SessionId, name: str) -> FileRow 
     return None if row is None else _from_row(row)
 
 
-def of_key(connection: sa.Connection, session_id: SessionId, key: str) -> Sequence[FileRow]:
+def of_content(connection: sa.Connection, session_id: SessionId, key: str) -> Sequence[FileRow]:
     """All names of one content."""
-    query = sa.select(files).where(files.c.session_id == session_id, files.c.key == key).order_by(files.c.name)
+    key = content_key(key)
+    same = sa.or_(files.c.key == key, files.c.key.startswith(f"{key}.", autoescape=True))
+    query = sa.select(files).where(files.c.session_id == session_id, same).order_by(files.c.name)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
@@ -122,9 +131,15 @@ def remove(unit: Unit, session_id: SessionId, name: str) -> None:
 
 
 def is_used(connection: sa.Connection, session_id: SessionId, key: str) -> bool:
-    """Whether anything of the session still leads to the bytes: another name, a message, a result, an event."""
-    if of_key(connection, session_id, key):
+    """Whether anything of the session still leads to the bytes: another name, a message, a result, an event.
+
+    To a copy only names lead.
+    """
+    named = sa.select(sa.literal(1)).where(files.c.session_id == session_id, files.c.key == key).limit(1)
+    if connection.execute(named).first() is not None:
         return True
+    if key != content_key(key):
+        return False
     places = (
         (inputs, inputs.c.body, file_id(key)),
         (inputs, inputs.c.body, key),
