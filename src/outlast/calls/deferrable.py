@@ -15,6 +15,7 @@ from pydantic_ai.toolsets import ToolsetTool
 from outlast.calls.call import WantedApproval
 from outlast.calls.gates.approval import wait_for_approval
 from outlast.calls.gates.gate import CallRequest
+from outlast.values import clean
 
 _KEPT_BACK = ("unapproved", "external")
 
@@ -51,7 +52,7 @@ def asking(call: CallRequest, asked: ApprovalRequired | CallDeferred) -> CallReq
         is_external=is_external,
         is_approved=call.is_approved and is_external,
         has_begun=True,
-        metadata=asked.metadata,
+        metadata=None if asked.metadata is None else clean.value(asked.metadata),
     )
 
 

@@ -12,15 +12,16 @@ PROGRESS = fields(unit=anything, label=anything)
 ARTIFACTS = fields(name=anything, media_type=anything)
 _CLOSED: Mapping[str, Place] = {"by": anything, "value": anything, "args": anything, "reason": anything}
 _REQUEST: Mapping[str, Place] = {
-    **{"prompt": anything, "schema": anything, "url": anything, "args": anything},
+    **{"prompt": anything, "schema": anything, "url": anything, "args": anything, "metadata": anything},
     "closed": fields(**_CLOSED),
 }
+REQUEST = fields(**_REQUEST)
 OF_A_TASK: Mapping[str, Place] = {
     "title": anything,
     "spec": fields(args=anything, answers=anything, narration=anything),
     "detail": anything,
     "progress": PROGRESS,
-    "request": fields(**_REQUEST),
+    "request": REQUEST,
     "result": anything,
     "error": ERROR,
     "late_outcome": fields(result=anything, error=ERROR),
@@ -78,7 +79,7 @@ FOREIGN: Mapping[EventType, Mapping[str, Place]] = {
     EventType.TASK_CREATED: _TASK,
     EventType.TASK_CHANGED: _TASK,
     EventType.TASK_ENDED: _TASK,
-    EventType.REQUEST_OPENED: {"request": fields(**_REQUEST), "title": anything},
+    EventType.REQUEST_OPENED: {"request": REQUEST, "title": anything},
     EventType.REQUEST_CLOSED: _CLOSED,
     EventType.STREAM_OPENED: _NOTHING,
     EventType.STREAM_LIVE: _NOTHING,

@@ -289,15 +289,15 @@ class Session(SeenSession):
 
         `by` says who says so; else the owner does.
         """
-        said = verdicts.parse(verdict)
+        said, shown = verdicts.parse(verdict), self._services.shown.value
         return await self._database.transaction(
             lambda unit: verdicts.of_call(
                 unit,
                 self.id,
                 call_id,
                 said,
-                by=by or self.owner_id,
-                note=note,
+                by=shown(by) or self.owner_id,
+                note=shown(note),
                 owner_id=self.owner_id,
             ),
             name="settle_call",

@@ -248,8 +248,9 @@ class Tasks:
                 task_id=TaskId(task_id),
                 value=value,
                 owner_id=self.owner_id,
-                by=by or self.owner_id,
+                by=self._name_of(by),
                 request_id=request_id,
+                mask=self.shown.value,
             ),
             "reply",
         )
@@ -271,16 +272,21 @@ class Tasks:
             requests.approve,
             task_id=TaskId(task_id),
             owner_id=self.owner_id,
-            by=by or self.owner_id,
+            by=self._name_of(by),
             args=None if args is None else dict(args),
             always=always,
+            mask=self.shown.value,
         )
         return await self._answered(approve, "approve")
 
     async def refuse(self, task_id: TaskId | str, *, by: str | None = None, reason: str = "") -> Task:
         """Keep a call from running that waits for an approval; the model is told who refused it, and why."""
         refuse = partial(
-            requests.refuse, task_id=TaskId(task_id), owner_id=self.owner_id, by=by or self.owner_id, reason=reason
+            requests.refuse,
+            task_id=TaskId(task_id),
+            owner_id=self.owner_id,
+            by=self._name_of(by),
+            reason=self.shown.value(reason),
         )
         return await self._answered(refuse, "refuse")
 
@@ -298,11 +304,20 @@ class Tasks:
         said = verdicts.parse(verdict)
         settled = await self.database.transaction(
             lambda unit: verdicts.of_task(
-                unit, TaskId(task_id), said, by=by or self.owner_id, note=note, owner_id=self.owner_id
+                unit,
+                TaskId(task_id),
+                said,
+                by=self._name_of(by),
+                note=self.shown.value(note),
+                owner_id=self.owner_id,
             ),
             name="settle_task",
         )
         return self.shown.task(settled)
+
+    def _name_of(self, by: str | None) -> str:
+        """Who answers or decides, as it is stored."""
+        return self.shown.value(by) or self.owner_id
 
     def _own(self, connection: sa.Connection, task_id: TaskId | str) -> StoredTask:
         task = tasks.get(connection, TaskId(task_id))

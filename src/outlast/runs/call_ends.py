@@ -70,7 +70,7 @@ class CallEnds:
                 return False
             left = task_moves.seconds_left(unit, task)
             runs = None if left is None else timedelta(seconds=left)
-            asked = requests.request_of(unit, kind, prompt, details, waits=None, runs=runs)
+            asked = requests.request_of(unit, kind, prompt, details, secrets=owned.call.secrets, waits=None, runs=runs)
             return requests.wait(unit, task_id, asked, attempt=owned.attempt, spec=spec)
 
         try:

@@ -106,7 +106,15 @@ class BackgroundControl:
         if await self._is_dry_run(call.session_id):
             return {"type": "dry_run", "tasks": [self._describe(task)], "message": _NOT_ANSWERED}
         by = _MODEL if task.session_id == call.session_id else _PARENT
-        answer = partial(requests.answer, task_id=task_id, value=value, owner_id=task.owner_id, by=by, by_kind="model")
+        answer = partial(
+            requests.answer,
+            task_id=task_id,
+            value=value,
+            owner_id=task.owner_id,
+            by=by,
+            by_kind="model",
+            mask=call.secrets.mask,
+        )
         try:
             answered = await retry_while_unavailable(partial(self._parts.database.transaction, answer, name="reply"))
         except (Conflict, Forbidden, InvalidInput) as exc:

@@ -128,7 +128,13 @@ class _Passing:
 
         def wait(unit: Unit) -> bool:
             asked = requests.request_of(
-                unit, verdict.kind, verdict.prompt, verdict.details, waits=verdict.deadline, runs=runs
+                unit,
+                verdict.kind,
+                verdict.prompt,
+                verdict.details,
+                secrets=running.secrets,
+                waits=verdict.deadline,
+                runs=runs,
             )
             return requests.wait(unit, task.id, asked, attempt=task.attempt, spec=schema_of(request))
 

@@ -244,14 +244,16 @@ class TurnCalls:
 
     async def wait(self, call: CallRequest, wait: Wait) -> Parked | NotParked:
         """The same for a call that has not begun: a task without a worker, with the request that it waits for."""
-        task_id = ids.task_id()
+        task_id, secrets = ids.task_id(), self._parts.home.secrets
 
         def make(unit: Unit) -> NotParked | None:
             refusal = self._refusal(unit)
             if refusal is not None:
                 return refusal if refusal.reason is None else NotParked(_full(unit, call.session_id))
             runs = call.hints.deadline or self._parts.deadline
-            asked = requests.request_of(unit, wait.kind, wait.prompt, wait.details, waits=wait.deadline, runs=runs)
+            asked = requests.request_of(
+                unit, wait.kind, wait.prompt, wait.details, secrets=secrets, waits=wait.deadline, runs=runs
+            )
             new = NewTask(
                 task_id,
                 title=call.tool,
@@ -262,7 +264,7 @@ class TurnCalls:
                 spec={
                     "args": call.raw_args,
                     **schema_of(call),
-                    **narrated(call.tool, call.hints, call.raw_args, self._parts.home.secrets.mask),
+                    **narrated(call.tool, call.hints, call.raw_args, secrets.mask),
                 },
                 wake=WakePolicy(call.hints.wake or WakePolicy.ON_TERMINAL),
                 group=call.hints.group,

@@ -4,7 +4,7 @@ A question is asked by a tool that runs and goes on in place; an approval is dec
 answer questions only: an approval or a connection is for people.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from typing import Any, Literal
 from outlast import ids
 from outlast.clock import to_microseconds
 from outlast.errors import AttemptLost, Conflict, Forbidden, InvalidInput, TooManyRequests
+from outlast.events.foreign import REQUEST
 from outlast.events.types import EventType
 from outlast.ids import TaskId
 from outlast.store.repositories import tasks
@@ -23,6 +24,7 @@ from outlast.transitions.sessions.profile import check_json
 from outlast.transitions.tasks import open_request, task_moves
 from outlast.transitions.turns import inbox
 from outlast.values import clean, json_schema
+from outlast.values.secrets import Secrets
 from outlast.wire.task_state import TaskState
 
 MOST_CHARACTERS = 4_000
@@ -35,6 +37,7 @@ MOST_QUESTIONS = 20
 _NAMES: Mapping[str, str] = {"approval": "an approval", "connection": "a connection"}
 
 ByKind = Literal["person", "model"]
+Mask = Callable[[Any], Any]
 Kind = Literal["approval", "question", "connection"]
 
 
@@ -124,15 +127,16 @@ def request_of(
     prompt: str,
     details: Mapping[str, Any],
     *,
+    secrets: Secrets,
     waits: timedelta | None,
     runs: timedelta | None,
 ) -> dict[str, Any]:
     """What a call asks for before it runs. `waits`: how long at most; `runs`: how long it may take from then on."""
     request = {
-        **details,
+        **REQUEST(secrets, dict(details)),
         "id": ids.request_id(),
         "kind": kind,
-        "prompt": prompt,
+        "prompt": secrets.mask(prompt),
         "asked_at": unit.now.isoformat(),
         "deadline_at": (unit.now + (waits or unit.limits.request_deadline)).isoformat(),
     }
@@ -192,10 +196,12 @@ def answer(
     by: str,
     by_kind: ByKind = "person",
     request_id: str | None = None,
+    mask: Mask = lambda value: value,
 ) -> Task:
     """Answer a question, once: it goes on where it waits, or finds the answer when it is run again.
 
     `request_id`: only this one, if the task asks several. What does not fit is refused, and the question stays open.
+    `mask`: how the answer is told to all but the tool that asked.
     """
     task = task_moves.owned(unit, task_id, owner_id)
     if task.request is not None and task.request["kind"] != "question":
@@ -209,7 +215,7 @@ def answer(
     kept = {name: request.get(name) for name in ("ordinal", "prompt", "schema")}
     answers = [*task.spec.get("answers", ()), {**kept, "value": value, "by": by, "at": unit.now.isoformat()}]
     tasks.set_values(unit, task_id, spec=tasks.encode({**task.spec, "answers": answers}))
-    open_request.close(unit, task, "answered", by=by, by_kind=by_kind, value=value)
+    open_request.close(unit, task, "answered", by=by, by_kind=by_kind, value=mask(value))
     _go_on(unit, task)
     return task_moves.again(unit, task_id)
 
@@ -266,12 +272,19 @@ def withdraw(unit: Unit, task_id: TaskId, request_id: str, *, attempt: int) -> N
 
 
 def approve(
-    unit: Unit, task_id: TaskId, *, owner_id: str, by: str, args: Any = None, always: str | bool = False
+    unit: Unit,
+    task_id: TaskId,
+    *,
+    owner_id: str,
+    by: str,
+    args: Any = None,
+    always: str | bool = False,
+    mask: Mask = lambda value: value,
 ) -> Task:
     """Let the call run, with other arguments if some are given. It passes the other gates, and is not asked for again.
 
     `always`: nor are later calls of the tool in this session, or those that this rule is about. The caller is a person,
-    or has their word: no model ever decides this.
+    or has their word: no model ever decides this. `mask`: how the arguments are told to all but the tool.
     """
     task, request = _approval(unit, task_id, owner_id)
     spec = {**task.spec, "approved": {"by": by, "at": unit.now.isoformat(), "request_id": request["id"]}}
@@ -281,7 +294,7 @@ def approve(
         rule = _rule(task, always, spec["args"] if args is not None else request.get("args"))
         constraints.add_always(unit, task.session_id, rule, by=by, owner_id=owner_id)
     tasks.set_values(unit, task_id, spec=tasks.encode(spec))
-    changed = {"args_changed": args is not None, **({} if args is None else {"args": spec["args"]})}
+    changed = {"args_changed": args is not None, **({} if args is None else {"args": mask(spec["args"])})}
     open_request.close(unit, task, "approved", by=by, **changed)
     _go_on(unit, replace(task, spec=spec))
     return task_moves.again(unit, task_id)
