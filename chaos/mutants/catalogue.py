@@ -23,8 +23,8 @@ ACCEPTED_MEANS_KEPT = (
         (
             Edit(
                 "src/outlast/store/sqlite/database.py",
-                "            job.error = self._shutdown_deadline.tell(translate(exc))\n\n    def _watch",
-                "            job.error = self._shutdown_deadline.tell(translate(exc))\n"
+                "            job.error = self._shutdown_deadline.mark(translate(exc))\n\n    def _watch",
+                "            job.error = self._shutdown_deadline.mark(translate(exc))\n"
                 "        job.loop.call_soon_threadsafe(job.resolve, self._outbox)\n\n    def _watch",
             ),
         ),
@@ -88,7 +88,7 @@ FINISHED_MEANS_NEVER_REDONE = (
             Edit(
                 "src/outlast/runs/turns/loop.py",
                 "        calls = history.calls_of(response)\n",
-                "        calls: list[ToolCallPart] = []\n",
+                "        calls = history.calls_of(response)[:0]\n",
             ),
         ),
         Chaos("tool", finds="repeated", kills=10),
@@ -262,8 +262,8 @@ ONE_RUNNER = (
         (
             Edit(
                 "src/outlast/runs/turns/turn_log.py",
-                "            if hold is None:\n",
-                "            hold = hold or turns.Hold(None)\n            if not is_there:\n",
+                "            if found is None:\n",
+                "            found = found or turns.MayWrite(None)\n            if not is_there:\n",
             ),
         ),
         Test("tests/races/test_promises.py::test_a_superseded_attempt_writes_nothing_more"),
@@ -355,7 +355,7 @@ STOPPING_STOPS = (
         (
             Edit(
                 "src/outlast/runs/turns/turn_log.py",
-                "            self.stop_reason, self.is_constrained = hold.stop_reason, session.is_constrained\n",
+                "            self.stop_reason, self.is_constrained = found.stop_reason, session.is_constrained\n",
                 "            self.is_constrained = session.is_constrained\n",
             ),
         ),

@@ -399,7 +399,7 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.push_async_callback(self._services.pages.close)
         stack.push_async_callback(engine.close)
         for store in (database, files):
-            stack.callback(store.leave, self.settings.drain.total_seconds())
+            stack.callback(store.begin_shutdown, self.settings.drain.total_seconds())
         if self.settings.run_work:
             recorder = AgentRecorder(database, self._hosts, own=parts.control.names)
             stack.push_async_callback(recorder.close)

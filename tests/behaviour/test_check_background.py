@@ -121,13 +121,13 @@ async def test_a_wait_is_clamped(runtime: Runtime, monkeypatch: pytest.MonkeyPat
     """B2: larger values than 300 s are 300 s."""
     here = Checkpoint()
     waits: list[float] = []
-    look = BackgroundControl.look
+    check = BackgroundControl.check
 
-    async def looks(self: BackgroundControl, *args: Any, wait_seconds: float, cancel: bool) -> dict[str, Any]:
+    async def checks(self: BackgroundControl, *args: Any, wait_seconds: float, cancel: bool) -> dict[str, Any]:
         waits.append(wait_seconds)
-        return await look(self, *args, wait_seconds=0, cancel=cancel)
+        return await check(self, *args, wait_seconds=0, cancel=cancel)
 
-    monkeypatch.setattr(BackgroundControl, "look", looks)
+    monkeypatch.setattr(BackgroundControl, "check", checks)
     model = asks({"task_id": "$task", "wait_seconds": asked})
     async with runtime(model, tools=[survey_until(here)], budget=BUDGET) as outlast:
         session, _ = await parked_session(outlast)

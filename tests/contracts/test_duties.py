@@ -110,9 +110,9 @@ async def test_a_deletion_that_nobody_finished_is_finished(database: Database, t
     async def marked() -> list[SessionId]:
         return list(await database.read(deleted.marked))
 
-    await deletions.look()
+    await deletions.go_on()
     assert await marked() == [session_id]
-    await deletions.look()
+    await deletions.go_on()
     await _until(lambda: _is_empty(marked))
     await deletions.close()
 

@@ -65,15 +65,15 @@ async def test_a_long_replay_reads_each_event_about_once(feed: Feed, monkeypatch
     one = await new_session(feed.database)
     for _ in range(6):
         await append(feed.database, one, *[each for _ in range(PAGE // 10) for each in (note("x"), DELTA, DELTA)])
-    rows, look = 0, events.look
+    rows, next_page = 0, events.next_page
 
     def counted(*arguments: Any, **named: Any) -> Any:
         nonlocal rows
-        found = look(*arguments, **named)
+        found = next_page(*arguments, **named)
         rows += len(found.events) if found is not None else 0
         return found
 
-    monkeypatch.setattr(events, "look", counted)
+    monkeypatch.setattr(events, "next_page", counted)
     told = await feed.read(logs=[one])
     assert [each.event.number for each in told] == list(range(1, 6 * 3 * (PAGE // 10) + 1))
     assert rows <= len(told) * 1.2

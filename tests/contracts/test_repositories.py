@@ -172,7 +172,7 @@ async def test_moves_are_answers(database: Database) -> None:
             turns.move(unit, turn_id, {}, source=TurnState.RUNNING, target=TurnState.COMPLETED, attempt=1),
             turns.move(unit, turn_id, {}, source=TurnState.RUNNING, target=TurnState.FAILED, attempt=1),
         ]
-        assert turns.hold_of(unit, turn_id, 1) is None
+        assert turns.may_write(unit, turn_id, 1) is None
         return moves
 
     assert await database.transaction(run, name="run") == [

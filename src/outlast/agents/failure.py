@@ -55,7 +55,7 @@ def cannot_stream(exc: BaseException) -> bool:
     return is_function_model or isinstance(exc, NotImplementedError)
 
 
-def _tell(exc: BaseException, turn_id: TurnId, reference: str, secrets: Secrets) -> None:
+def _log_chain(exc: BaseException, turn_id: TurnId, reference: str, secrets: Secrets) -> None:
     """To whoever runs the program: a provider's refusal in one line, for nothing in our frames explains it."""
     why = secrets.mask(last_line(exc))
     if isinstance(exc, ModelAPIError):
@@ -73,7 +73,7 @@ def describe(exc: BaseException, turn_id: TurnId, secrets: Secrets) -> Failure:
     if isinstance(exc, Failure):
         return exc
     reference, said = reference_id(), secrets.mask(redact(without_money(words_of(exc))))
-    _tell(exc, turn_id, reference, secrets)
+    _log_chain(exc, turn_id, reference, secrets)
     if is_too_long(exc):
         return Failure("context_too_long", "The conversation no longer fits the model's window.", True, reference)
     if isinstance(exc, ModelAPIError):

@@ -14,7 +14,7 @@ log = structlog.get_logger("outlast.turns")
 
 
 class DepsLease:
-    """Opened for a turn; closed when the turn and every call that holds it are over.
+    """Opened for a turn; closed when the turn and every call that shares it are over.
 
     One keeper enters and leaves the context, so that leaving can happen after the turn's own coroutine.
     """
@@ -37,7 +37,8 @@ class DepsLease:
             if ready.cancelled():
                 self._keeping.cancel()  # what hangs there would hold up whoever stopped the turn
 
-    def hold(self) -> None:
+    def share(self) -> None:
+        """One more uses it, until it lets go of it."""
         self._users += 1
 
     def _release(self) -> None:
@@ -45,7 +46,7 @@ class DepsLease:
         if self._users == 0:
             self._idle.set()
 
-    async def leave(self) -> None:
+    async def let_go(self) -> None:
         """Let go of it; the last one waits for the context to be left."""
         self._release()
         if self._keeping is not None and self._users == 0:

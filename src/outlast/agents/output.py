@@ -52,10 +52,10 @@ class OutputTypes:
         if adapter is None or value is None:
             return StoredOutput(clean.value(output), name)  # it is not of the type that was declared
         stored = StoredOutput(clean.value(value), name)
-        if fields is None or fields == value or self._holds(adapter, stored, fields):
+        if fields is None or fields == value or self._is_same(adapter, stored, fields):
             return stored
         whole = stored._replace(fields=clean.value(fields))
-        return whole if self._holds(adapter, whole, fields) else stored
+        return whole if self._is_same(adapter, whole, fields) else stored
 
     def load(self, stored: StoredOutput) -> Any:
         """The object again. JSON if that is no longer what the agent declares, or cannot be read back."""
@@ -65,7 +65,7 @@ class OutputTypes:
         read = None if adapter is None else _tried(lambda: _read(adapter, stored))
         return stored.value if read is None else read
 
-    def _holds(self, adapter: TypeAdapter[Any], stored: StoredOutput, fields: Any) -> bool:
+    def _is_same(self, adapter: TypeAdapter[Any], stored: StoredOutput, fields: Any) -> bool:
         """Whether the object that is read back is the one that was stored, and not just one of its type."""
         return _tried(lambda: _fields(adapter, _read(adapter, stored)) == fields) or False
 

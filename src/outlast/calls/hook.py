@@ -296,7 +296,7 @@ class CallHook(RunTasks):
             answer = await self.parking.park(running, inner, hints, budget, reason=reason)
             if isinstance(answer, Parked):
                 self.records.of(running.call_id).move(CallState.PARKED, answer)
-                self.keeper.hold(inner)
+                self.keeper.keep(inner)
             return answer
 
         return await decided(park())

@@ -40,7 +40,7 @@ class QuestionSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _OwnTask:
     """The task that the call is. `asked` was opened in the commit that made it one."""
 
     task_id: TaskId
@@ -58,21 +58,21 @@ class CallQuestions:
         """It waits for an answer: that takes none of its time."""
         self._source = source
         self._secrets = secrets
-        self._held: asyncio.Future[_Held | str] = source.loop.create_future()
+        self._own_task: asyncio.Future[_OwnTask | str] = source.loop.create_future()
         self._next = 0
         self._one_at_a_time = asyncio.Lock()
         self._is_stopped = False
         self._beside: set[asyncio.Task[Any]] = set()
 
-    def hold(self, task_id: TaskId, attempt: int, asked: Question | None = None) -> None:
+    def become_task(self, task_id: TaskId, attempt: int, asked: Question | None = None) -> None:
         """The call is a task, from now on or from its start."""
-        if not self._held.done():
-            self._held.set_result(_Held(task_id, attempt, asked))
+        if not self._own_task.done():
+            self._own_task.set_result(_OwnTask(task_id, attempt, asked))
 
     def refuse(self, why: str) -> None:
         """It cannot become one."""
-        if not self._held.done():
-            self._held.set_result(why)
+        if not self._own_task.done():
+            self._own_task.set_result(why)
 
     def stop(self) -> None:
         """Before the call is cancelled: what it asks stays as it is, for whoever tells its end or runs it again."""
@@ -111,54 +111,54 @@ class CallQuestions:
         kept = requests.check_question(prompt, schema)
         question = Question(number, clean.text(self._secrets.mask(prompt)), self._secrets.mask(kept))
         try:
-            held = await self._task(question)
-            return (await self._answer(held, question)).value
+            own = await self._task(question)
+            return (await self._answer(own, question)).value
         except asyncio.CancelledError:
             if not self._is_stopped:  # its tool no longer waits, and goes on
                 await decided(self._withdraw(question))
             raise
 
-    async def _task(self, question: Question) -> _Held:
-        if not self._held.done() and not self.wanted.done():
+    async def _task(self, question: Question) -> _OwnTask:
+        if not self._own_task.done() and not self.wanted.done():
             self.wanted.set_result(question)
-        held = await asyncio.shield(self._held)
-        if isinstance(held, str):
-            raise ToolFailed(_CANNOT.format(why=held))
-        return held
+        own = await asyncio.shield(self._own_task)
+        if isinstance(own, str):
+            raise ToolFailed(_CANNOT.format(why=own))
+        return own
 
-    async def _answer(self, held: _Held, question: Question) -> Given:
-        subscription = self._source.signals.subscribe(task_topic(held.task_id))
+    async def _answer(self, own: _OwnTask, question: Question) -> Given:
+        subscription = self._source.signals.subscribe(task_topic(own.task_id))
         self.is_open = True
         try:
-            given = None if held.asked is question else await self._open(held, question)
+            given = None if own.asked is question else await self._open(own, question)
             while given is None:
-                given = await self._look(held, question)
+                given = await self._look(own, question)
                 if given is None:
                     await subscription.wait()
             return given
         finally:
             self.is_open = False
 
-    async def _open(self, held: _Held, question: Question) -> Given | None:
-        ask = partial(questions.ask, task_id=held.task_id, question=question, attempt=held.attempt)
+    async def _open(self, own: _OwnTask, question: Question) -> Given | None:
+        ask = partial(questions.ask, task_id=own.task_id, question=question, attempt=own.attempt)
         return await retry_while_unavailable(lambda: self._source.database.transaction(ask, name="ask"))
 
-    async def _look(self, held: _Held, question: Question) -> Given | None:
+    async def _look(self, own: _OwnTask, question: Question) -> Given | None:
         task = await retry_while_unavailable(
-            lambda: self._source.database.glance(lambda connection: tasks.get(connection, held.task_id))
+            lambda: self._source.database.glance(lambda connection: tasks.get(connection, own.task_id))
         )
-        if task is None or not task.is_run_by(held.attempt):
+        if task is None or not task.is_run_by(own.attempt):
             raise AttemptLost("The call was given to another worker, or is over.")
         return requests.given(task, question)
 
     async def _withdraw(self, question: Question) -> None:
-        held = await asyncio.shield(self._held)
-        if isinstance(held, str):
+        own = await asyncio.shield(self._own_task)
+        if isinstance(own, str):
             return
 
         def withdraw(unit: Unit) -> None:
-            task = tasks.get(unit.connection, held.task_id)
+            task = tasks.get(unit.connection, own.task_id)
             if task is not None and task.request is not None and question.is_of(task.request):
-                requests.withdraw(unit, held.task_id, task.request["id"], attempt=held.attempt)
+                requests.withdraw(unit, own.task_id, task.request["id"], attempt=own.attempt)
 
         await retry_while_unavailable(lambda: self._source.database.transaction(withdraw, name="ask"))

@@ -15,7 +15,7 @@ from outlast.client.schedules import Schedules
 from outlast.client.seen import SeenSession
 from outlast.client.sending import send
 from outlast.client.streams import EventStream
-from outlast.client.turn import Sent, Turn, deadline, hold, is_settled, outcome_of, seconds_left, settled
+from outlast.client.turn import Sent, Turn, deadline, is_settled, long_poll, outcome_of, seconds_left, settled
 from outlast.errors import NotFound
 from outlast.events.outcome import Outcome
 from outlast.paging import Page
@@ -104,7 +104,7 @@ class Session(SeenSession):
         while True:
             left = seconds_left(end)
             try:
-                answer = await self._connection.get(f"{self._path}/result", wait=hold(left), until=until)
+                answer = await self._connection.get(f"{self._path}/result", wait=long_poll(left), until=until)
             except NotFound:
                 await self.refresh()
                 return None

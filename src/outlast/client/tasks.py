@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from outlast.client.connection import Connection, path
 from outlast.client.streams import OutputStream
-from outlast.client.turn import deadline, hold, seconds_left
+from outlast.client.turn import deadline, long_poll, seconds_left
 from outlast.paging import Page
 from outlast.wire.forms import ListOf
 from outlast.wire.task import CompletionAnswer, Match, PieceAnswer, Task, TaskFilter
@@ -85,7 +85,7 @@ class Tasks:
         until = deadline(seconds)
         while True:
             left = seconds_left(until)
-            task = Task.model_validate(await self._connection.get(path("tasks", task_id), wait=hold(left)))
+            task = Task.model_validate(await self._connection.get(path("tasks", task_id), wait=long_poll(left)))
             if task.is_over or left == 0:
                 return task
 

@@ -15,7 +15,7 @@ from outlast.wire.message import AcceptedAnswer, InputAnswer
 from outlast.wire.session import SessionAnswer
 from outlast.wire.task import Task
 
-HOLD_SECONDS = 60.0
+LONG_POLL_SECONDS = 60.0
 """How long one request waits at most: proxies cut those that take longer."""
 _outcomes = TypeAdapter(Outcome)
 
@@ -44,7 +44,7 @@ class Turn:
         while True:
             left = seconds_left(until)
             found = await self._connection.get(
-                path("sessions", self.session_id, "result"), wait=hold(left), turn_id=self.id
+                path("sessions", self.session_id, "result"), wait=long_poll(left), turn_id=self.id
             )
             outcome = outcome_of(found)
             if outcome.is_over or left == 0:
@@ -134,7 +134,7 @@ async def settled(connection: Connection, session_id: str, *, wait: float | None
     while True:
         left = seconds_left(until)
         try:
-            answer = await connection.get(path("sessions", session_id, "result"), wait=hold(left), until="settled")
+            answer = await connection.get(path("sessions", session_id, "result"), wait=long_poll(left), until="settled")
         except NotFound:
             await connection.get(path("sessions", session_id))
             return None
@@ -162,6 +162,6 @@ def seconds_left(until: float | None) -> float | None:
     return None if until is None else max(0.0, until - monotonic())
 
 
-def hold(left: float | None) -> float:
-    """How long the next request waits."""
-    return HOLD_SECONDS if left is None else min(left, HOLD_SECONDS)
+def long_poll(left: float | None) -> float:
+    """How many seconds the next request waits."""
+    return LONG_POLL_SECONDS if left is None else min(left, LONG_POLL_SECONDS)

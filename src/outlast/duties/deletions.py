@@ -34,7 +34,7 @@ class Deletions:
         for session_id in await self._database.read(deleted.marked):
             self._begin(session_id)
 
-    async def look(self) -> None:
+    async def go_on(self) -> None:
         """Go on with what was there at the last look too: whoever began it is dead, or slow, and then both do it."""
         found = frozenset(await self._database.read(deleted.marked))
         for session_id in found & self._seen:

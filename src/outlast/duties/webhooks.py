@@ -53,7 +53,7 @@ class WebhookSender:
         self._taking: asyncio.Task[None] | None = None
         self._is_closed = False
 
-    async def look(self) -> None:
+    async def send_due(self) -> None:
         """Begin to send what is due, as far as there is room."""
         for row in await self._database.transaction(_with_work, name="webhooks.due"):
             room = self._room_for(row)

@@ -40,7 +40,7 @@ class EngineOutbox:
         if self.engine is not None:
             self.engine.enqueue(unit, work)
 
-    def tell(self, unit: Unit) -> None:
+    def notify(self, unit: Unit) -> None:
         notice = self.signals.notice(unit.committed.topics)
         if notice is not None:
             unit.notify(*notice)

@@ -107,7 +107,7 @@ class Presence:
     def _run(self, entered: asyncio.Future[None]) -> None:
         asyncio.run(self._live(entered))
 
-    def _tell(self, fn: Callable[..., None], *args: Any) -> None:
+    def _call_home(self, fn: Callable[..., None], *args: Any) -> None:
         assert self._home is not None
         with suppress(RuntimeError):  # the home loop was closed without a goodbye
             self._home.call_soon_threadsafe(fn, *args)
@@ -125,7 +125,7 @@ class Presence:
                     connection.terminate()
             except Exception as exc:  # whatever it was: a worker without presence could claim nothing for ever
                 if not self._is_entered:
-                    self._tell(_fail, entered, exc)
+                    self._call_home(_fail, entered, exc)
                     return
                 log.warning("presence is away for a moment", worker_id=self.worker_id, error=repr(exc))
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -139,13 +139,13 @@ class Presence:
             is_locked = is_locked or await connection.fetchval(_LOCK, lock_key(self.worker_id))
             if not self._is_entered:
                 await self._enter(connection)
-                self._tell(_succeed, entered)
+                self._call_home(_succeed, entered)
             elif await connection.fetchval(_RENEW, self.worker_id) is None and not self._has_left:
                 is_locked = await self._begin_anew(connection)
             if is_locked:
                 self._sure = self.worker_id, asked_at
             if self._unsure:
-                self._tell(self._answer)
+                self._call_home(self._answer)
             with suppress(TimeoutError):
                 async with asyncio.timeout(RENEW_SECONDS if is_locked else _RETRY_SECONDS):
                     await attention.wait()
@@ -171,7 +171,7 @@ class Presence:
         is_locked: bool = await connection.fetchval(_LOCK, lock_key(new))
         await self._write_row(connection, new)
         self.worker_id = new
-        self._tell(self._when_lost, new)
+        self._call_home(self._when_lost, new)
         return is_locked
 
 

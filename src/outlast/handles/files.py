@@ -147,7 +147,7 @@ def _said_of(connection: sa.Connection, session_id: SessionId, file_id: str) -> 
         for text in found.scalars():
             if (said := _named_in(text, file_id)) is not None:
                 return said
-    for row in folds.holding(connection, session_id, file_id, type=EventType.CALL_ENDED):
+    for row in folds.containing(connection, session_id, file_id, type=EventType.CALL_ENDED):
         if (said := _named_in(row["data"], file_id)) is not None:
             return said
     return None

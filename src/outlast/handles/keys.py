@@ -157,7 +157,7 @@ def _owned(connection: sa.Connection, key_id: str, owner_id: str | None) -> Key:
 
 def _still_open(unit: Unit, key_id: KeyId) -> datetime | None:
     """When a key ends that has not ended."""
-    found = keys.hold(unit, key_id)
+    found = keys.lock(unit, key_id)
     if found is None or not found.is_valid(unit.now):
         raise Unauthenticated("What this was made with was revoked or has expired: ask for a new one.")
     return found.expires_at

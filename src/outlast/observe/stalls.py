@@ -30,7 +30,7 @@ def watching_for_stalls(
     loop = asyncio.get_running_loop()
     watch = _Watch(loop, threading.get_ident(), when_stalled, longest)
     watch.beat()
-    thread = threading.Thread(target=watch.look_out, name="outlast-stalls", daemon=True)
+    thread = threading.Thread(target=watch.observe, name="outlast-stalls", daemon=True)
     thread.start()
     try:
         yield
@@ -61,15 +61,15 @@ class _Watch:
         if self._next is not None:
             self._next.cancel()
 
-    def look_out(self) -> None:
+    def observe(self) -> None:
         told_of = 0.0
         while not self._over.wait(self._beat_every):
             last = self._last
             if monotonic() - last > self._longest and told_of != last:
                 told_of = last
-                self._tell(monotonic() - last)
+                self._report(monotonic() - last)
 
-    def _tell(self, seconds: float) -> None:
+    def _report(self, seconds: float) -> None:
         running = asyncio.current_task(self._loop)
         frame = sys._current_frames().get(self._thread_id)  # pyright: ignore[reportPrivateUsage]
         where = traceback.format_stack(frame)[-1].strip() if frame is not None else ""

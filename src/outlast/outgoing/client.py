@@ -122,7 +122,7 @@ class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        addresses = await self._look_up(host, port)
+        addresses = await self._resolve(host, port)
         refused = [each for each in addresses if not is_allowed(each, self._allowed)]
         if refused:
             raise NotReached(f"{host} is at {refused[0]}, which is not a public address: nothing was sent.")
@@ -139,7 +139,7 @@ class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _look_up(self, host: str, port: int) -> Sequence[str]:
+    async def _resolve(self, host: str, port: int) -> Sequence[str]:
         look = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
         try:
             found = await asyncio.get_running_loop().run_in_executor(self._threads, look)

@@ -44,7 +44,7 @@ class Condition:
     value: Value
     pattern: Pattern | None = None
 
-    def holds(self, arguments: Any) -> bool | None:
+    def is_met(self, arguments: Any) -> bool | None:
         """None: it cannot be told."""
         found = _at(arguments, self.argument)
         if self.value is None:
@@ -89,10 +89,10 @@ class Rule:
     def _applies(self, tool: str, arguments: Any) -> bool | None:
         if not self.names(tool):
             return False
-        held = [each.holds(arguments) for each in self.conditions]
-        if False in held:
+        met = [each.is_met(arguments) for each in self.conditions]
+        if False in met:
             return False
-        return None if None in held else True
+        return None if None in met else True
 
 
 def parse(text: str) -> Rule:

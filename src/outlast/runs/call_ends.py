@@ -54,7 +54,7 @@ class CallEnds:
             return
         state, value, error = _truth(owned)
         viewed = await self._view(owned, value) if state is TaskState.SUCCEEDED else None
-        await self.tell(owned, state, viewed=viewed, error=error, said=said)
+        await self.commit(owned, state, viewed=viewed, error=error, said=said)
 
     async def _awaits_somebody(self, owned: Owned) -> bool:
         """It asks for an approval; or it lacks a connection, and may be run again: its task waits without a worker."""
@@ -97,7 +97,7 @@ class CallEnds:
         told = [secrets.mask(each) if isinstance(each, str) else each for each in content]
         return replace(viewed, content=await self._viewer.keep(owned.call, told))
 
-    async def tell(
+    async def commit(
         self,
         owned: Owned,
         state: TaskState,
@@ -127,7 +127,7 @@ class CallEnds:
                 task_moves.add_usage(unit, task_id, call.owner_id, used)
             if not is_there:
                 return
-            if said and tasks.holds(unit, task_id, owned.attempt):
+            if said and tasks.may_write(unit, task_id, owned.attempt):
                 tasks.set_values(unit, task_id, **said)
             if viewed is not None and viewed.file is not None and tasks.get(unit.connection, task_id) is not None:
                 outputs.keep_result(unit, call.session_id, call.call_id, file=viewed.file, characters=viewed.characters)

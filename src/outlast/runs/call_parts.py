@@ -45,6 +45,6 @@ class CallParts:
 def bind_channel(channel: CallChannel, parts: CallParts, task_id: TaskId, *, attempt: int) -> None:
     """From now on what the call says is said of its task, and written only while the task may be."""
     channel.bind(
-        may_write=lambda unit: tasks.holds(unit, task_id, attempt),
+        may_write=lambda unit: tasks.may_write(unit, task_id, attempt),
         tell_progress=lambda progress: parts.parked.tell_progress(task_id, attempt, progress),
     )

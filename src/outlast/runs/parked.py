@@ -179,14 +179,14 @@ class ParkedCalls:
         owned.timers.append(timer)
 
     def _abandon(self, owned: Owned) -> None:
-        self._spawn(self._ends.tell(owned, TaskState.FAILED, error=task_errors.ABANDONED))
+        self._spawn(self._ends.commit(owned, TaskState.FAILED, error=task_errors.ABANDONED))
 
     def _past(self, owned: Owned, error: dict[str, Any]) -> None:
         self._spawn(self._end_first(owned, error))
 
     async def _end_first(self, owned: Owned, error: dict[str, Any]) -> None:
         """A deadline: the first commit wins, and one that wins also stops the code."""
-        await self._ends.tell(owned, TaskState.FAILED, error=error)
+        await self._ends.commit(owned, TaskState.FAILED, error=error)
         self._cancel(owned)
 
     def _watch_progress(self, owned: Owned, seconds: float, *, is_flagged: bool) -> None:
@@ -232,7 +232,7 @@ class ParkedCalls:
                     await self._ends.record(owned)
         except Exception as exc:
             log.error("the end of a call could not be kept as it was", call_id=owned.call.call_id, error=last_line(exc))
-            await self._ends.tell(owned, TaskState.FAILED, error=task_errors.NOT_KEPT)
+            await self._ends.commit(owned, TaskState.FAILED, error=task_errors.NOT_KEPT)
         finally:
             await self._let_go(owned)
 

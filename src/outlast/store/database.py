@@ -61,7 +61,7 @@ class Database(Protocol):
         """Say where work and signals go; before the first transaction that has any."""
         ...
 
-    def leave(self, seconds: float) -> None:
+    def begin_shutdown(self, seconds: float) -> None:
         """This process ends: from then on a store that is away counts as closed, and nobody waits for it."""
         ...
 
@@ -77,7 +77,7 @@ class ShutdownDeadline:
     def begin(self, seconds: float) -> None:
         self._until = monotonic() + seconds
 
-    def tell(self, error: BaseException) -> BaseException:
+    def mark(self, error: BaseException) -> BaseException:
         """The error of a store, as one that no waiting ends if it is too late for that."""
         if self._until is not None and monotonic() >= self._until and isinstance(error, StoreUnavailable):
             error.details = {**error.details, "is_closed": True}

@@ -71,7 +71,7 @@ class Outbox(Protocol):
         """Inside the transaction, before its commit."""
         ...
 
-    def tell(self, unit: "Unit") -> None:
+    def notify(self, unit: "Unit") -> None:
         """Inside the transaction, last of all: where the commit notifies anyway, it may take the signals along."""
         ...
 
@@ -92,7 +92,7 @@ class SilentOutbox:
     def enqueue(self, unit: "Unit", work: Sequence[Work]) -> None:
         return
 
-    def tell(self, unit: "Unit") -> None:
+    def notify(self, unit: "Unit") -> None:
         return
 
     def deliver(self, committed: Committed) -> None:

@@ -276,7 +276,7 @@ class Unit:
         if self._fed:
             self._feed()
         if self.committed.work:
-            self._outbox.tell(self)
+            self._outbox.notify(self)
         if self._batch:
             self._batch.run(self._connection)
 

@@ -30,7 +30,7 @@ async def next_fire(outlast: "Outlast[Any, Any]", clock: ManualClock, *, late_by
     async with asyncio.timeout(_PATIENCE_SECONDS):
         seconds = 0.0
         while seconds is not None and seconds <= 0:
-            await outlast.database.transaction(_look, name="schedules.look")
+            await outlast.database.transaction(_signal_again, name="schedules.look")
             await asyncio.sleep(_LOOK_SECONDS)
             seconds = await _seconds_to_next(outlast, clock)
     return due_at
@@ -40,5 +40,5 @@ async def _seconds_to_next(outlast: "Outlast[Any, Any]", clock: ManualClock) -> 
     return await outlast.database.read(partial(schedules.seconds_to_next, now=clock.now()))
 
 
-def _look(unit: Unit) -> None:
+def _signal_again(unit: Unit) -> None:
     unit.signal(SCHEDULES)

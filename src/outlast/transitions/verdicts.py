@@ -79,7 +79,7 @@ def _interrupted(unit: Unit, session_id: SessionId, call_id: str) -> tuple[TurnI
             events.c.data.contains(named, autoescape=True),
         )
     )
-    kept = folds.holding(unit.connection, session_id, named, type=EventType.CALL_ENDED)
+    kept = folds.containing(unit.connection, session_id, named, type=EventType.CALL_ENDED)
     for row in (*found.mappings(), *kept):
         data = row_json.read_object(row["data"])
         if data.get("call_id") == call_id and is_as_told(EventType.CALL_ENDED, data):

@@ -54,7 +54,7 @@ class _Count:
         self._weights: dict[str, int] = {}
         self._parts = 0
         self._is_tree = True
-        self._look_at(root)
+        self._visit(root)
         if str(_fields(root).get("$schema")).rstrip("#").endswith("draft-04/schema"):
             raise TooMuchWork  # any field of it that is called `id` may move its references
 
@@ -128,11 +128,11 @@ class _Count:
                 raise TooMuchWork from exc
         return found
 
-    def _look_at(self, part: Any) -> None:
+    def _visit(self, part: Any) -> None:
         """Find what is named otherwise than by its place, and weigh the patterns."""
         if isinstance(part, list):
             for each in cast(list[Any], part):
-                self._look_at(each)
+                self._visit(each)
         elif isinstance(part, dict):
             fields = cast(dict[str, Any], part)
             self._parts += 1
@@ -146,7 +146,7 @@ class _Count:
                 if isinstance(each, str):
                     self._weigh(each)
             for each in fields.values():
-                self._look_at(each)
+                self._visit(each)
 
     def _name(self, name: str, part: Any) -> None:
         if self._named.setdefault(name, part) is not part:

@@ -60,12 +60,12 @@ def check_background(parts: ControlParts) -> Tool[Any]:
                 raise ToolFailed("Answer one task at a time: check_background(task_id=..., reply=...).")
             return await control.reply(this_call(), TaskId(task_id), reply)
         if task_id is None:
-            return await control.look(this_call(), None, wait_seconds=0, cancel=False)
+            return await control.check(this_call(), None, wait_seconds=0, cancel=False)
         ids = [task_id] if isinstance(task_id, str) else task_id
         if not ids:
             raise ToolFailed("Give at least one task_id, or list=true.")
         wait = waiting.clamped(wait_seconds)
-        return await control.look(this_call(), [TaskId(each) for each in ids], wait_seconds=wait, cancel=cancel)
+        return await control.check(this_call(), [TaskId(each) for each in ids], wait_seconds=wait, cancel=cancel)
 
     return Tool(check_background, takes_ctx=False, metadata=hints(idempotent=True, budget=None))
 
@@ -76,7 +76,7 @@ class BackgroundControl:
     def __init__(self, parts: ControlParts) -> None:
         self._parts = parts
 
-    async def look(
+    async def check(
         self, call: RunningCall, task_ids: Sequence[TaskId] | None, *, wait_seconds: float, cancel: bool
     ) -> dict[str, Any]:
         """List, wait, or cancel. Whatever has ended is told now, so its wake is withdrawn with this result."""

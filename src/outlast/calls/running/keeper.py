@@ -15,12 +15,12 @@ log = structlog.get_logger("outlast.calls")
 
 @dataclass(slots=True)
 class ToolsetKeeper:
-    """One per run. Closing is delayed until every held call has ended."""
+    """One per run. Closing is delayed until every kept call has ended."""
 
-    held: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    kept: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
 
-    def hold(self, inner: asyncio.Task[Any]) -> None:
-        self.held.add(inner)
+    def keep(self, inner: asyncio.Task[Any]) -> None:
+        self.kept.add(inner)
 
     def around(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         """The toolset itself when closing it cannot harm a call; else one that is closed in time."""
@@ -31,7 +31,7 @@ class ToolsetKeeper:
         return KeptToolset(toolset, self)
 
     async def all_ended(self) -> None:
-        while pending := {each for each in self.held if not each.done()}:
+        while pending := {each for each in self.kept if not each.done()}:
             await asyncio.wait(pending)
 
 
@@ -56,7 +56,7 @@ class KeptToolset(WrapperToolset[Any]):
 
     async def __aexit__(self, *args: Any) -> bool | None:
         self._leave.set()
-        if self._keeping is not None and all(each.done() for each in self.keeper.held):
+        if self._keeping is not None and all(each.done() for each in self.keeper.kept):
             await asyncio.wait({self._keeping})
         return None
 

@@ -67,7 +67,7 @@ class OutputBuffer:
     def is_empty(self) -> bool:
         return not self._pieces
 
-    def give_back(self, chunks: list[Chunk]) -> None:
+    def put_back(self, chunks: list[Chunk]) -> None:
         with self._lock:
             self._pieces.extendleft(reversed(chunks))
             self._size += sum(len(chunk.text) for chunk in chunks)
@@ -218,7 +218,7 @@ class CallChannel:
         try:
             await self._home.database.transaction(write, name="output")
         except StoreUnavailable as exc:
-            self._buffer.give_back(chunks)
+            self._buffer.put_back(chunks)
             if exc.is_closed:
                 self._is_closed = True
                 return False

@@ -108,7 +108,7 @@ def _page(
     session_id: SessionId, owner_id: str, after: int, limit: int, with_deleted: bool
 ) -> Callable[[sa.Connection], Page | None]:
     def page(connection: sa.Connection) -> Page | None:
-        found = events.look(
+        found = events.next_page(
             connection, session_id, after=after, limit=limit, owner_id=owner_id, with_deleted=with_deleted
         )
         if found is None or not with_deleted or after + 1 >= found.first:

@@ -205,7 +205,7 @@ async def start(parts: WorkerParts, claimed: Claimed, latch: SignalLatch) -> asy
             inner,
             task.id,
             attempt=task.attempt,
-            when_over=lease.leave,
+            when_over=lease.let_go,
             is_silent=task.wake is WakePolicy.SILENT,
         ),
         deadline_in=claimed.deadline_in,
@@ -231,7 +231,7 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         parts.home,
         session_id,
         call_id,
-        may_write=lambda unit: tasks.holds(unit, task.id, task.attempt),
+        may_write=lambda unit: tasks.may_write(unit, task.id, task.attempt),
         tell_progress=lambda progress: None,
         attempt=task.attempt,
         offset=offset,
@@ -243,7 +243,7 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
     args, secrets = task.spec.get("args"), parts.home.secrets
     questions = None if parts.questions is None else parts.questions.of_call(secrets)
     if questions is not None:
-        questions.hold(task.id, task.attempt)
+        questions.become_task(task.id, task.attempt)
     return RunningCall(
         session_id,
         task.turn_id,

@@ -185,7 +185,7 @@ class Attempt:
             if titling is not None and not titling.done():
                 titling.cancel()
                 await asyncio.wait({titling})
-            await self._lease.leave()
+            await self._lease.let_go()
 
     def _title(self) -> asyncio.Task[None] | None:
         """Beside the first turn of a session, if a model makes titles. The turn does not wait for it to end."""

@@ -144,7 +144,7 @@ class TurnCalls:
             self._parts.home,
             fence.session_id,
             call.tool_call_id,
-            may_write=lambda unit: turns.hold_of(unit, fence.turn_id, fence.attempt) is not None,
+            may_write=lambda unit: turns.may_write(unit, fence.turn_id, fence.attempt) is not None,
             tell_progress=lambda progress: self._log.add(
                 EventType.CALL_PROGRESS, {"call_id": call.tool_call_id, "progress": progress}
             ),
@@ -236,7 +236,7 @@ class TurnCalls:
         if refusal is not None:
             return refusal
         if call.questions is not None:
-            call.questions.hold(task_id, 1, asked)
+            call.questions.become_task(task_id, 1, asked)
         self._hand_over(call, inner, task_id, hints, remaining)
         if asked is not None:
             return Parked(task_id, asking_handle(task_id, call.tool, budget.total_seconds(), asked))
@@ -321,9 +321,9 @@ class TurnCalls:
     ) -> None:
         channel = cast(CallChannel, call.channel)
         bind_channel(channel, self._parts, task_id, attempt=1)
-        self._lease.hold()
+        self._lease.share()
         self._parts.parked.own(
-            Owned(call, inner, task_id, when_over=self._lease.leave),
+            Owned(call, inner, task_id, when_over=self._lease.let_go),
             deadline_in=deadline_in,
             progress_deadline=_seconds(hints.progress_deadline),
         )

@@ -166,11 +166,11 @@ class TurnLog:
 
         def write(unit: Unit) -> T:
             is_there = unit.try_lock(self.fence.session_id)
-            hold = turns.hold_of(unit, self.fence.turn_id, self.fence.attempt) if is_there else None
-            if hold is None:
+            found = turns.may_write(unit, self.fence.turn_id, self.fence.attempt) if is_there else None
+            if found is None:
                 raise AttemptLost("Another attempt of this turn has taken over, or its session was deleted.")
             session = unit.lock(self.fence.session_id)
-            self.stop_reason, self.is_constrained = hold.stop_reason, session.is_constrained
+            self.stop_reason, self.is_constrained = found.stop_reason, session.is_constrained
             self._write(unit, session, batch)
             return fn(unit)
 

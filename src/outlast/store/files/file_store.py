@@ -142,12 +142,12 @@ class FileStore:
                 return data
         return None
 
-    def leave(self, seconds: float) -> None:
+    def begin_shutdown(self, seconds: float) -> None:
         """This process ends: from then on nobody waits for a store that is away."""
         self._shutdown_deadline.begin(seconds)
 
     def _unavailable(self, message: str) -> BaseException:
-        return self._shutdown_deadline.tell(StoreUnavailable(message))
+        return self._shutdown_deadline.mark(StoreUnavailable(message))
 
 
 def _place(where: str) -> Place:

@@ -173,13 +173,13 @@ class PostgresDatabase:
             except FOREIGN as exc:
                 is_cut = driver is not None and driver.is_closed()
                 if attempt.is_last(exc) or not (is_cut or _may_repeat(exc)):
-                    raise self._shutdown_deadline.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
+                    raise self._shutdown_deadline.mark(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _attempts(self) -> "Iterator[_Attempts]":
         return repeat(_Attempts(stale=self._pool_size))
 
-    def leave(self, seconds: float) -> None:
+    def begin_shutdown(self, seconds: float) -> None:
         self._shutdown_deadline.begin(seconds)
 
     async def close(self) -> None:
@@ -200,7 +200,7 @@ class PostgresDatabase:
                 if not attempt.is_last(exc) and _may_repeat(exc):
                     await asyncio.sleep(attempt.wait)
                     continue
-                raise self._shutdown_deadline.tell(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
+                raise self._shutdown_deadline.mark(unavailable(exc))  # noqa: B904 - it has its cause, or is the error itself
             hand_on(self._outbox, unit.committed)
             return result
         raise AssertionError("unreachable: the last attempt returns or raises")

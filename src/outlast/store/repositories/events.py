@@ -141,7 +141,7 @@ def stored_of_turn(
         after, limit = rows[-1]["number"], PAGE
 
 
-def look(
+def next_page(
     connection: sa.Connection,
     session_id: SessionId,
     *,

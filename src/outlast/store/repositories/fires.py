@@ -134,7 +134,7 @@ def insert(unit: Unit, session_id: SessionId, fire: Fire) -> None:
     )
 
 
-def settle(unit: Unit, fire: Fire) -> None:
+def decide(unit: Unit, fire: Fire) -> None:
     """One that was queued has fired, or never will."""
     changed = sa.update(fires).where(fires.c.schedule_id == fire.schedule_id, fires.c.number == fire.number)
     unit.connection.execute(

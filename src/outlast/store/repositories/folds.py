@@ -65,8 +65,8 @@ def end_of(connection: sa.Connection, session_id: SessionId, turn_id: TurnId) ->
     return dict(kept[-1].data) if kept else events.end_of(connection, session_id, turn_id)
 
 
-def holding(connection: sa.Connection, session_id: SessionId, text: str, *, type: str) -> Iterator[Row]:
-    """The kept events of a type whose data holds a text."""
+def containing(connection: sa.Connection, session_id: SessionId, text: str, *, type: str) -> Iterator[Row]:
+    """The kept events of a type whose data contains a text."""
     chosen = (turn_folds.c.session_id == session_id, turn_folds.c.data.contains(text, autoescape=True))
     for listed, data in connection.execute(sa.select(turn_folds.c.events, turn_folds.c.data).where(*chosen)):
         for row in _rows(session_id, listed, data):

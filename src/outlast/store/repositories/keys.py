@@ -93,7 +93,7 @@ def find(connection: sa.Connection, key_id: str) -> tuple[Key, str] | None:
     return None if row is None else (from_row(row), row["hash"])
 
 
-def hold(unit: Unit, key_id: str) -> Key | None:
+def lock(unit: Unit, key_id: str) -> Key | None:
     """A key that nobody revokes before the commit: what is made with it now is seen by whoever revokes it then."""
     row = unit.connection.execute(sa.select(keys).where(keys.c.id == key_id).with_for_update()).mappings().first()
     return None if row is None else from_row(row)

@@ -246,7 +246,7 @@ def move(unit: Unit, task: Task, target: TaskState, **values: Any) -> Dispositio
     return Disposition.MOVED if changed == 1 else Disposition.STALE_ATTEMPT
 
 
-def holds(unit: Unit, task_id: TaskId, attempt: int) -> bool:
+def may_write(unit: Unit, task_id: TaskId, attempt: int) -> bool:
     """Whether this attempt may still write: the fence of output and progress."""
     task = get(unit.connection, task_id)
     return task is not None and task.is_run_by(attempt)

@@ -229,18 +229,18 @@ def insert(
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class MayWrite:
     """An attempt is the one that may write. `stop_reason`: why it was asked to stop, if it was."""
 
     stop_reason: str | None
 
 
-def hold_of(unit: Unit, turn_id: TurnId, attempt: int) -> Hold | None:
+def may_write(unit: Unit, turn_id: TurnId, attempt: int) -> MayWrite | None:
     """None when another attempt may write, or none: the fence of every write of a turn."""
     row = _FENCE.first(unit.reading(turns), id=turn_id)
     if row is None or row["attempt"] != attempt or row["state"] != TurnState.RUNNING.value:
         return None
-    return Hold(row["stop_reason"])
+    return MayWrite(row["stop_reason"])
 
 
 def move(

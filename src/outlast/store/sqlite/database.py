@@ -132,7 +132,7 @@ class SqliteDatabase:
         """Raises `StoreUnavailable` if the file, its log or the log's index is no longer the one that is open."""
         await asyncio.to_thread(self._in_place.check)
 
-    def leave(self, seconds: float) -> None:
+    def begin_shutdown(self, seconds: float) -> None:
         self._shutdown_deadline.begin(seconds)
 
     async def close(self) -> None:
@@ -158,7 +158,7 @@ class SqliteDatabase:
             finally:
                 _end(connection, is_commit=False)
         except (exc_types.DBAPIError, sqlite3.Error) as exc:
-            raise self._shutdown_deadline.tell(translate(exc))  # noqa: B904 - it has its cause, or is the error itself
+            raise self._shutdown_deadline.mark(translate(exc))  # noqa: B904 - it has its cause, or is the error itself
 
     def _write(self) -> None:
         connection: sa.Connection | None = None
@@ -181,7 +181,7 @@ class SqliteDatabase:
                 connection = connection or self._engine.connect()
                 self._commit(connection, batch)
             except BaseException as exc:
-                error = self._shutdown_deadline.tell(translate(exc))
+                error = self._shutdown_deadline.mark(translate(exc))
                 for each in batch:
                     each.error = each.error or error
                 connection = _discard(connection)
@@ -227,7 +227,7 @@ class SqliteDatabase:
             job.result = job.fn(unit)
             unit.flush()
         except BaseException as exc:
-            job.error = self._shutdown_deadline.tell(translate(exc))
+            job.error = self._shutdown_deadline.mark(translate(exc))
 
     def _watch(self, batch: list[_Job], moment: Any) -> None:
         if self.watcher is not None:

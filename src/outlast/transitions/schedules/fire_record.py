@@ -42,13 +42,13 @@ class FireRecord:
         late = (self._unit.now - queued.due_at).total_seconds()
         fire = replace(queued, outcome=FireOutcome.FIRED, at=self._unit.now, late_seconds=late, reason=None)
         fire = self._made(fire, 0)
-        fires.settle(self._unit, fire)
+        fires.decide(self._unit, fire)
         self._fired += 1
         self._tell(fire)
 
     def give_up(self, queued: Fire, reason: str, detail: str) -> None:
         fire = replace(queued, outcome=FireOutcome.FAILED, at=self._unit.now, reason=reason, detail=detail)
-        fires.settle(self._unit, fire)
+        fires.decide(self._unit, fire)
         self._tell(fire)
 
     def queued(self, due_at: datetime) -> None:
