@@ -111,7 +111,6 @@ ROWS: Mapping[str, str] = {
 MISSING: Mapping[str, str] = {
     "H2": "The daily limit is there; weekly limits and tiers are not.",
     "I1": "Not there yet.",
-    "I4": "Archived sessions are always kept; they cannot be set to expire.",
     "J1": "Not there yet.",
     "J2": "Not there yet.",
     "K2": "Sessions and chat, background work beside it, tasks, what needs you, schedules, webhooks, "

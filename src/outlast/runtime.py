@@ -25,6 +25,7 @@ from outlast.clock import Clock, SystemClock
 from outlast.containment import ForeignTasks
 from outlast.duties.deletions import Deletions
 from outlast.duties.due_schedules import DueSchedules
+from outlast.duties.retention import Retention
 from outlast.duties.webhooks import WebhookSender
 from outlast.engines.kept_secrets import KeptSecrets
 from outlast.engines.outbox import EngineOutbox, Listener
@@ -288,6 +289,11 @@ class Outlast(Generic[DepsT, OutputT]):
     async def paused(self) -> Pause | None:
         """Who paused the work and since when; None while it goes on."""
         return await self._open().database.read(pauses.find)
+
+    async def remove_old(self) -> Mapping[str, int]:
+        """Remove now what was kept for its time, as a duty does by itself: how many of each kind went."""
+        services = self._open()
+        return await Retention(services.database, policies.kept(self.settings), services.deletions).run()
 
     async def check(self) -> int:
         """How many workers are alive; raises `NoWorkers` if none is.

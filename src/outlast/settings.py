@@ -164,6 +164,12 @@ class Settings(BaseSettings):
     keep_fires: Duration | None = Field(
         default=timedelta(days=30), description="How long past fires of schedules are listed. None: for ever."
     )
+    keep_archived: Duration | None = Field(
+        default=None,
+        gt=timedelta(0),
+        description="How long an archived session is kept after its last event, which archiving and reading it are. "
+        "None: for ever.",
+    )
     keep_events: Duration | None = Field(
         default=None,
         gt=timedelta(0),

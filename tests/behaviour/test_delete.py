@@ -14,6 +14,7 @@ from outlast.events import signals
 from outlast.store.repositories import events
 from outlast.store.repositories.deleted import marked
 from outlast.store.tables import metadata
+from outlast.store.unit import Unit
 from outlast.testing import call, gate, text
 from outlast.transitions import deletion
 from tests.support.crashes.deleting_child import LARGE, delete_until
@@ -93,6 +94,36 @@ async def test_a_deleted_session_is_gone_with_its_rows_and_files(runtime: Runtim
         with pytest.raises(Conflict):
             await outlast.sessions.create(external_id="one", idempotency_key="k", history=said)
         assert (await outlast.sessions.create(external_id="one")).id != session.id
+
+
+async def fill(outlast: Outlast[Any, Any], session_id: str) -> list[str]:
+    """A row in each table that holds something of sessions, whatever it is; their names."""
+    values: dict[type, Any] = {str: "x", int: 999, bool: False, float: 1.0, bytes: b"x"}
+
+    def work(unit: Unit) -> list[str]:
+        filled: list[str] = []
+        for table in metadata.sorted_tables:
+            if "session_id" not in table.c or table.name in ("creations", "feed"):
+                continue
+            row = {each.name: values[each.type.python_type] for each in table.c if not each.nullable}
+            unit.connection.execute(sa.insert(table).values({**row, "session_id": session_id}))
+            filled.append(table.name)
+        return filled
+
+    return await outlast.database.transaction(work, name="fill")
+
+
+async def test_no_table_and_no_file_is_forgotten(runtime: Runtime) -> None:
+    """D10, I4: counted over all tables that there are, with a row of the session in each, and all its files."""
+    async with runtime(lambda _: "Yes.") as outlast:
+        session = await outlast.sessions.create()
+        await session.files.add("a.txt", b"text")
+        filled = await fill(outlast, session.id)
+        assert set(await rows_of(outlast, session.id)) >= {"sessions", "outputs", "fires", "summaries", *filled}
+        assert files_of(runtime, session.id)
+        await outlast.sessions.delete(session.id)
+        assert await rows_of(outlast, session.id) == []
+        assert files_of(runtime, session.id) == []
 
 
 async def test_readers_get_a_last_event_and_end(runtime: Runtime) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 from pydantic_ai import Tool
 
 from outlast import Outlast, Session, output
-from outlast.duties.retention import Kept, Retention
+from outlast.duties.retention import Kept
 from outlast.protocols.ai_sdk.messages import ui_messages
 from outlast.store import tables
 from outlast.testing import call
-from tests.contracts.test_retention import age
+from tests.contracts.test_retention import age, removing
 from tests.support.turns.runtime import Runtime, events_of, scripted
 
 KEPT = Kept(output=None, feed=None, deliveries=None, fires=None, events=timedelta(days=30))
@@ -44,9 +44,9 @@ async def old(outlast: Outlast[Any, Any], by: timedelta = LONG) -> None:
     await age(outlast, tables.turns.c.ended_at, by)
 
 
-async def removed(outlast: Outlast[Any, Any]) -> int:
+async def removed(runtime: Runtime, outlast: Outlast[Any, Any]) -> int:
     """How many pages of logs retention folds."""
-    return (await Retention(outlast.database, KEPT).run())["logs of ended turns"]
+    return (await removing(runtime, outlast, KEPT).run())["logs of ended turns"]
 
 
 async def test_whole_turns_go_and_what_they_came_to_stays(runtime: Runtime) -> None:
@@ -59,8 +59,10 @@ async def test_whole_turns_go_and_what_they_came_to_stays(runtime: Runtime) -> N
         await old(outlast)
         before = await everything(session)
         last = (await events_of(session))[-1].number or 0
-        assert await removed(outlast) == 2
+        assert await removed(runtime, outlast) == 2
         assert await everything(session) == before
         told = await events_of(session)
         assert [(each.type, each.data["first"]) for each in told] == [("stream.expired", last + 1)]
-        assert await removed(outlast) == 0
+        snapshot = told[0].data["snapshot"]
+        assert (snapshot["setting"], snapshot["removed_at"] > "2026") == ("keep_events", True)
+        assert await removed(runtime, outlast) == 0

@@ -75,7 +75,10 @@ _TITLES = {
     "not_started": "It is not running",
     "internal_error": "Something went wrong in the server",
 }
-_TELLING = ("retry_after", "reset_at", "limit", "state", "open", "percent", "errors", "reference")
+_TELLING = (
+    *("retry_after", "reset_at", "limit", "state", "open", "percent", "errors", "reference"),
+    *("removed_at", "setting"),
+)
 """What of an error's details a client is told. Never an id: an unknown one and another owner's look the same."""
 
 

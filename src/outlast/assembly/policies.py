@@ -32,6 +32,7 @@ def kept(settings: Settings) -> Kept:
         deliveries=settings.keep_deliveries,
         fires=settings.keep_fires,
         events=settings.keep_events,
+        archived=settings.keep_archived,
     )
 
 

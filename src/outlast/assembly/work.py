@@ -140,7 +140,7 @@ def engine(
         parts.signals,
         deletions,
         webhooks,
-        Retention(parts.database, kept(settings)),
+        Retention(parts.database, kept(settings), deletions),
         due=due,
         me=lambda: worker.parts.worker_id,
         runs=worker.runs,

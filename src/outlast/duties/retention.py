@@ -1,7 +1,8 @@
 """Retention: what is kept for a time only is removed beside the work, a little at a time; nobody waits for it.
 
 Nothing that runs, waits or is needed is touched: output only of tasks that have ended, deliveries that have ended,
-fires that came to something. Messages are kept until their session is deleted, and so is what a turn folds to.
+fires that came to something, archived sessions in which nothing is open. Messages are kept as long as their session,
+and so is what a turn folds to.
 """
 
 import asyncio
@@ -13,7 +14,9 @@ from functools import partial
 import structlog
 
 from outlast.clock import monotonic
+from outlast.duties.deletions import Deletions
 from outlast.duties.old_logs import OldLogs
+from outlast.duties.old_sessions import OldSessions
 from outlast.store.database import Database
 from outlast.store.repositories import creations, old_logs, retention
 from outlast.store.unit import Unit
@@ -29,6 +32,8 @@ _SHARE = 4
 _MOST = 500
 """Steps of each kind in one run of the duty; the next run goes on, and comes soon."""
 _SOON = 1.0
+_NOTED = timedelta(days=365)
+"""So long the owner of a session that was kept for a time only can read when it was removed."""
 
 Remove = Callable[[Unit, datetime], int]
 
@@ -42,10 +47,11 @@ class Kept:
     deliveries: timedelta | None = timedelta(days=30)
     fires: timedelta | None = timedelta(days=30)
     events: timedelta | None = None
+    archived: timedelta | None = None
 
 
 class Retention:
-    def __init__(self, database: Database, kept: Kept) -> None:
+    def __init__(self, database: Database, kept: Kept, deletions: Deletions) -> None:
         self._database = database
         self._is_more_left = False
         rows = (
@@ -54,6 +60,7 @@ class Retention:
             ("deliveries of webhooks", kept.deliveries, retention.ended_deliveries),
             ("fires of schedules", kept.fires, retention.past_fires),
             ("idempotency keys", creations.KEPT, retention.idempotency_keys),
+            ("notes of removed sessions", _NOTED, retention.notes_of_removed_sessions),
         )
         self._kinds: Sequence[tuple[str, Callable[[], Awaitable[int]]]] = [
             (name, partial(self._some, time, remove)) for name, time, remove in rows if time is not None
@@ -62,13 +69,16 @@ class Retention:
             logs = OldLogs(database, kept.events)
             left = partial(self._some, old_logs.READ_ON, old_logs.rows_that_left)
             self._kinds = [*self._kinds, ("logs of ended turns", logs.some), ("rows of these logs", left)]
+        if kept.archived is not None:
+            old = OldSessions(database, deletions, kept.archived)
+            self._kinds = [*self._kinds, ("archived sessions", old.some)]
 
     async def wait(self) -> None:
         """Until there may be something to remove."""
         await asyncio.sleep(_SOON if self._is_more_left else EVERY.total_seconds())
 
     async def run(self) -> dict[str, int]:
-        """How many of each kind were removed."""
+        """How many of each kind were removed: rows, tasks or sessions, and pages of logs that were folded."""
         self._is_more_left = False
         removed = {name: await self._remove(some) for name, some in self._kinds}
         if any(removed.values()):

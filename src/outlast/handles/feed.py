@@ -16,7 +16,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from outlast.clock import monotonic
-from outlast.errors import InvalidInput, NotFound
+from outlast.errors import InvalidInput
 from outlast.events.event import Event
 from outlast.events.signals import RECHECK_SECONDS, Signals, Subscription, feed_topic, log_topic
 from outlast.events.stream import Page
@@ -26,10 +26,12 @@ from outlast.handles.following.merge import Fed, Merge
 from outlast.handles.following.outputs import Outputs
 from outlast.handles.following.place import MOST_LOGS, NOW, Place, asked_logs, asked_outputs, parse
 from outlast.handles.following.progress import Progress
+from outlast.handles.reading import expiry
 from outlast.handles.services.log_reader import LogPages
 from outlast.ids import OwnerId, SessionId
 from outlast.store.database import Database
-from outlast.store.repositories import feed, retention, sessions
+from outlast.store.removed_sessions import no_such_session
+from outlast.store.repositories import feed, old_logs, retention, sessions
 
 __all__ = ["MOST_LOGS", "PAGE", "Fed", "OwnerStream"]
 
@@ -87,6 +89,7 @@ class OwnerStream:
         self._has_caught_up = False
         self._rechecked_at = 0.0
         self._first_kept: int | None = None
+        self._expiry: dict[str, Any] = {}
         """If lines that this reader has not had are no longer kept: the number of the first one that may be."""
 
     @property
@@ -149,7 +152,7 @@ class OwnerStream:
             self._outputs = Outputs(self._pages, followed)
             self._merge = merge
             if self._first_kept is not None:
-                self._say(EventType.STREAM_EXPIRED, {"first": self._first_kept, "snapshot": None})
+                self._say(EventType.STREAM_EXPIRED, {"first": self._first_kept, "snapshot": self._expiry})
         return self._merge
 
     def _begin(self, connection: sa.Connection) -> tuple[Merge, list[followed_outputs.Output]]:
@@ -157,7 +160,7 @@ class OwnerStream:
         for session_id, position in self._asked.items():
             row = sessions.get(connection, session_id, self._owner_id)
             if row is None:
-                raise NotFound("There is no such session.", id=session_id)
+                raise no_such_session(connection, session_id, self._owner_id)
             bounds[session_id] = row.last_event
             if position is None:
                 position = NOW if self._begins_now else self._known.logs.get(session_id, 0)
@@ -167,6 +170,7 @@ class OwnerStream:
         removed = retention.removed_feed(connection)
         if place.number < removed:
             self._first_kept = removed + 1 if place.number else None
+            self._expiry = expiry(retention.removed_feed_at(connection), "keep_feed")
             place.number = removed
         return Merge(place, bounds), followed_outputs.found(connection, self._owner_id, self._asked_outputs)
 
@@ -245,10 +249,15 @@ class OwnerStream:
 
     async def _expired(self, session_id: SessionId, first: int) -> Event:
         """The log no longer has what comes next: say what it has, and go on from there."""
-        row = await self._database.read(lambda connection: sessions.get(connection, session_id, self._owner_id))
-        shown: dict[str, Any] = (
-            {} if row is None else {"id": row.id, "title": row.title, "turn_id": row.turn_id, "is_held": row.is_held}
-        )
+
+        def look(connection: sa.Connection) -> dict[str, Any]:
+            row = sessions.get(connection, session_id, self._owner_id)
+            if row is None:
+                return {}
+            gone = expiry(old_logs.removed_at(connection, session_id), "keep_events")
+            return {"id": row.id, "title": row.title, "turn_id": row.turn_id, "is_held": row.is_held, **gone}
+
+        shown = await self._database.read(look)
         return _control(EventType.STREAM_EXPIRED, {"first": first, "snapshot": shown}, session_id)
 
     def _say(self, type_: EventType, data: dict[str, Any], session_id: SessionId | None = None) -> None:

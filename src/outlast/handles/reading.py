@@ -1,18 +1,19 @@
 """Reading a session's log: from any position on, and what a reader gets who cannot have all of it."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 
-from outlast.errors import NotFound
 from outlast.events.event import Event
 from outlast.events.of_types import OfTypes
 from outlast.events.stream import EventStream
 from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId
-from outlast.store.repositories import agents, inputs, sessions
+from outlast.store.removed_sessions import no_such_session
+from outlast.store.repositories import agents, inputs, old_logs, sessions
 from outlast.store.repositories.inputs import InputKind
 from outlast.store.repositories.sessions import SessionRow
 from outlast.store.repositories.stored_task import Task as StoredTask
@@ -57,9 +58,15 @@ async def snapshot(services: Services, session_id: SessionId, owner_id: OwnerId)
             "is_held": row.is_held,
             "last_event": row.last_event,
             "inbox": [{"id": each.id, "text": each.text, "mode": each.mode} for each in waiting],
+            **expiry(old_logs.removed_at(connection, session_id), "keep_events"),
         }
 
     return await services.database.read(look)
+
+
+def expiry(removed_at: datetime | None, setting: str) -> dict[str, Any]:
+    """For a reader from before: when something of what it reads was last removed, and the setting that says so."""
+    return {} if removed_at is None else {"removed_at": removed_at.isoformat(), "setting": setting}
 
 
 def unserved(connection: sa.Connection, found: Sequence[StoredTask]) -> Collection[str]:
@@ -72,5 +79,5 @@ def there(connection: sa.Connection, session_id: SessionId, owner_id: OwnerId) -
     """The session's row; another owner's is not there."""
     row = sessions.get(connection, session_id, owner_id)
     if row is None:
-        raise NotFound("There is no such session.", id=session_id)
+        raise no_such_session(connection, session_id, owner_id)
     return row

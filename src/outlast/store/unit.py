@@ -19,7 +19,7 @@ from outlast.events.signals import feed_topic
 from outlast.events.types import FED
 from outlast.ids import SessionId, WorkerId
 from outlast.limits import Limits
-from outlast.store import tables, told_outside
+from outlast.store import removed_sessions, tables, told_outside
 from outlast.store.locked_session import LockedSession
 from outlast.store.outbox import Committed, Outbox, SilentOutbox, Work
 from outlast.store.sql.batch import Batch
@@ -150,7 +150,7 @@ class Unit:
                 self.reading(tables.sessions), id=session_id, owner=owner_id
             )
             if row is None:
-                raise NotFound("There is no such session.", id=session_id)
+                raise removed_sessions.no_such_session(self._connection, session_id, owner_id)
             if is_first:
                 self._noted(row)
             session = self._locked[session_id] = LockedSession(dict(row))

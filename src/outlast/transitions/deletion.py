@@ -1,10 +1,14 @@
 """The mark by which a session is gone for everybody; its rows and files are removed after that."""
 
+from datetime import datetime
+
 from outlast.events.event import Draft
 from outlast.events.signals import input_topic, task_topic
 from outlast.events.types import EventType
 from outlast.ids import SessionId
-from outlast.store.repositories import family, inputs, schedules, sessions, tasks
+from outlast.store import removed_sessions
+from outlast.store.repositories import family, inputs, old_sessions, schedules, sessions, tasks
+from outlast.store.repositories.old_sessions import OldSession
 from outlast.store.unit import Unit
 from outlast.transitions import sub_sessions, turn
 
@@ -22,6 +26,21 @@ def mark(unit: Unit, session_id: SessionId, *, owner_id: str) -> list[SessionId]
     for each in (session_id, *reversed(found)):
         _mark(unit, each)
     return [session_id, *found]
+
+
+def mark_old(unit: Unit, old: OldSession, before: datetime, *, setting: str) -> list[SessionId]:
+    """Mark one that was kept long enough, if nobody holds it and it may go now. Its owner can read why it is gone."""
+    unit.lock_free([old.id])
+    below = family.below(unit.connection, old.id)
+    unit.lock_free(below)
+    all_ = [old.id, *below]
+    if not all(unit.has_locked(each) for each in all_) or not unit.lock(old.id).is_archived:
+        return []
+    if not old_sessions.may_go(unit.connection, all_, before):
+        return []
+    for each in all_:
+        removed_sessions.note(unit.connection, each, old.owner_id, setting=setting, at_us=unit.now_us)
+    return mark(unit, old.id, owner_id=old.owner_id)
 
 
 def _mark(unit: Unit, session_id: SessionId) -> None:

@@ -27,4 +27,7 @@ class StreamLagged(TypedDict):
 
 class StreamExpired(TypedDict):
     first: Annotated[int | None, Field(description="number that is kept")]
-    snapshot: dict[str, Any] | None
+    snapshot: Annotated[
+        dict[str, Any] | None,
+        Field(description="what is there now, and removed_at and setting: when what came before was removed, and why"),
+    ]

@@ -4,6 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from outlast.events.stream import Page, PageReader
 from outlast.handles.services.shown import Shown
 from outlast.ids import OwnerId, SessionId
 from outlast.store.database import Database
+from outlast.store.removed_sessions import no_such_session
 from outlast.store.repositories import events, feed, old_logs
 from outlast.store.repositories.feed import Line
 
@@ -42,7 +44,9 @@ class LogPages:
         async def read(session_id: SessionId, after: int, limit: int) -> Page | None:
             nonlocal has_begun
             found = await self.page(session_id, owner_id, after, limit, has_begun)
-            has_begun = has_begun or found is not None
+            if found is None and not has_begun:
+                raise await self.database.read(partial(no_such_session, session_id=session_id, owner_id=owner_id))
+            has_begun = True
             return found
 
         return read

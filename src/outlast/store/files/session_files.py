@@ -10,6 +10,7 @@ from outlast.errors import BodyTooLarge, Conflict, NotFound
 from outlast.ids import SessionId, content_key, file_key, session_of_file
 from outlast.store.database import Database
 from outlast.store.files.file_store import FileStore
+from outlast.store.removed_sessions import no_such_session
 from outlast.store.repositories import files as rows
 from outlast.store.repositories import sessions
 from outlast.store.repositories.files import FileRow, NewFile, Origin
@@ -117,7 +118,8 @@ class SessionFiles:
     async def _there(self, session_id: SessionId, owner_id: str) -> None:
         look = partial(sessions.get, session_id=session_id, owner_id=owner_id)
         if await self.database.read(look, is_single=True) is None:
-            raise NotFound("There is no such session.", id=session_id)
+            why = partial(no_such_session, session_id=session_id, owner_id=owner_id)
+            raise await self.database.read(why, is_single=True)
 
 
 def key_in(session_id: SessionId, file_id: str) -> str | None:

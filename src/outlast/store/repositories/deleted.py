@@ -25,6 +25,8 @@ from outlast.store.tables import (
 from outlast.store.unit import Unit
 
 _BATCH = 5_000
+_FEW = 1_000
+"""Of what may be long: others who write wait for each transaction."""
 
 
 def marked(connection: sa.Connection) -> list[SessionId]:
@@ -60,7 +62,10 @@ def remove_some(unit: Unit, session_id: SessionId) -> bool:
         turn_folds,
         removed_logs,
     ):
-        unit.connection.execute(sa.delete(table).where(table.c.session_id == session_id))
+        key = list(table.primary_key.columns)
+        some = sa.select(*key).where(table.c.session_id == session_id).limit(_FEW)
+        if unit.connection.execute(sa.delete(table).where(sa.tuple_(*key).in_(some))).rowcount == _FEW:
+            return False
     # What the owner's feed says of events that are gone; that the session was deleted stays.
     # By owner, as readers find them: an index by session would cost every turn for the sake of this.
     owner_id = sa.select(sessions.c.owner_id).where(sessions.c.id == session_id).scalar_subquery()

@@ -5,7 +5,9 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from outlast.clock import from_microseconds, to_microseconds
-from outlast.store.tables import creations, feed, fires, outputs, removals, tasks, webhook_deliveries
+from outlast.store import removed_sessions
+from outlast.store.repositories.inputs import InputState
+from outlast.store.tables import creations, feed, fires, inputs, outputs, removals, tasks, turns, webhook_deliveries
 from outlast.store.unit import Unit
 
 FEED = "feed"
@@ -75,6 +77,11 @@ def removed_feed(connection: sa.Connection) -> int:
     return connection.execute(sa.select(removals.c.up_to).where(removals.c.kind == FEED)).scalar() or 0
 
 
+def removed_feed_at(connection: sa.Connection) -> datetime | None:
+    found = connection.execute(sa.select(removals.c.at).where(removals.c.kind == FEED)).scalar()
+    return None if found is None else from_microseconds(found)
+
+
 def ended_deliveries(unit: Unit, before: datetime, *, limit: int) -> int:
     at, key = (
         webhook_deliveries.c,
@@ -89,11 +96,19 @@ def ended_deliveries(unit: Unit, before: datetime, *, limit: int) -> int:
 
 
 def past_fires(unit: Unit, before: datetime, *, limit: int) -> int:
-    """Not those that still wait to run."""
+    """Not those that still wait to run, nor those whose input waits, or whose turn or task is not over."""
     at, key = fires.c, sa.tuple_(fires.c.schedule_id, fires.c.number)
+    of_turn = sa.and_(turns.c.id == inputs.c.turn_id, turns.c.ended_at.is_not(None))
+    waiting = (InputState.WAITING.value, InputState.GROUPED.value)
+    waits = sa.select(inputs.c.id).select_from(inputs.outerjoin(turns, of_turn))
+    waits = waits.where(
+        inputs.c.id == at.input_id,
+        sa.or_(inputs.c.state.in_(waiting), sa.and_(inputs.c.turn_id.is_not(None), turns.c.id.is_(None))),
+    )
+    runs = sa.select(tasks.c.id).where(tasks.c.id == at.task_id, tasks.c.ended_at.is_(None))
     old = (
         sa.select(at.schedule_id, at.number)
-        .where(at.at < to_microseconds(before), at.outcome.not_in(("queued", "fired")))
+        .where(at.at < to_microseconds(before), at.outcome != "queued", ~waits.exists(), ~runs.exists())
         .limit(limit)
     )
     return unit.connection.execute(sa.delete(fires).where(key.in_(old))).rowcount
@@ -107,6 +122,10 @@ def idempotency_keys(unit: Unit, before: datetime, *, limit: int) -> int:
         .limit(limit)
     )
     return unit.connection.execute(sa.delete(creations).where(key.in_(old))).rowcount
+
+
+def notes_of_removed_sessions(unit: Unit, before: datetime, *, limit: int) -> int:
+    return removed_sessions.remove_notes(unit.connection, before, limit=limit)
 
 
 def output_removed_at(connection: sa.Connection, task_id: str) -> datetime | None:
