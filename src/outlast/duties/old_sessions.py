@@ -28,7 +28,7 @@ class OldSessions:
 
     async def some(self) -> int:
         """Remove the next one, with those below it; 0 when there is none that may go."""
-        while self._found or await self._look():
+        while self._found or await self._has_more():
             self._last = self._found.popleft()
             marked = await self._database.transaction(self._mark, name="retention")
             for each in marked:
@@ -37,7 +37,7 @@ class OldSessions:
                 return len(marked)
         return 0
 
-    async def _look(self) -> bool:
+    async def _has_more(self) -> bool:
         self._found = deque(await self._database.transaction(self._list, name="retention"))
         if not self._found:
             self._last = None
