@@ -356,7 +356,7 @@ class Outlast(Generic[DepsT, OutputT]):
         stack.enter_context(ForeignTasks())
         outbox = EngineOutbox(signals)
         outbox.listeners = self._listeners
-        database.limits = policies.limits(self.settings)
+        database.limits, database.secrets = policies.limits(self.settings), self.secrets
         database.attach(outbox)
         self._hosts = work.hosts(self._agents, self.settings)
         parts = work.worker_parts(

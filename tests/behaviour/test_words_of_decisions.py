@@ -136,3 +136,52 @@ async def test_whatever_a_tool_says_of_what_it_asks_for_is_no_failure_of_its_tur
         assert {(await outlast.tasks.wait(task.id, seconds=20)).result for task in asking} == {"sold"}
         assert {each.state for each in (await session.view()).turns} == {"completed"}
         assert (await session.messages()).items
+
+
+async def test_what_the_model_gives_to_the_background_is_told_masked(runtime: Runtime) -> None:
+    """A11: titles, groups, arguments and prompts; what is run gets its arguments as they were said."""
+    dug: list[str] = []
+
+    def dig(where: str) -> str:
+        dug.append(where)
+        return "dug"
+
+    spawn = {"tool": "dig", "args": {"where": VALUE}, "title": f"Dig {VALUE}", "group": VALUE}
+    later = {**spawn, "schedule": "in 3 hours"}
+    steps = [call("register"), call("spawn_background", spawn), call("spawn_background", later)]
+    prompt = {"prompt": f"Dig with {VALUE}.", "wait_seconds": 0, "result_schema": {"type": "object", "title": VALUE}}
+    model = scripted(*steps, call("run_sub_session", prompt), *["Well."] * 9)
+    tools = [register, Tool(dig, metadata=public.hints(read_only=True))]
+    async with runtime(model, tools=tools) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("Go.")
+        [task] = [each for each in await session.tasks() if each.tool == "dig"]
+        await outlast.tasks.wait(task.id, seconds=20)
+        assert dug == [VALUE]
+        await session.settled()
+    async with runtime(model, tools=tools) as outlast:
+        session = await outlast.sessions.get(session.id)
+        tasks = [{**each.model_dump(), "args": None} for each in await session.tasks()]
+        made = [each.model_copy(update={"args": {}}) for each in (await outlast.schedules.list()).items]
+        shown = [tasks, made, await events_of(session), await session.messages()]
+        [child] = await outlast.sessions.list(parent=session.id)
+        assert leaks(*shown, await events_of(child), await child.history()) == []
+
+
+async def test_a_question_whose_schema_has_registered_words_is_asked_and_answered(runtime: Runtime) -> None:
+    """A11, B8: the words of JSON Schema itself are nobody's."""
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+
+    async def wonder_in_words() -> str:
+        for word in ("string", "object", "required", "properties"):
+            public.secret(word)
+        return (await public.ask("What is it called?", schema))["title"]
+
+    model = scripted("Nothing.", call("wonder_in_words"), "It asks.", "I see.")
+    async with runtime(model, tools=[wonder_in_words]) as outlast:
+        session = await outlast.sessions.create()
+        task = await asked(outlast, session)
+        assert task.request is not None
+        assert task.request.schema_ == schema
+        await outlast.tasks.reply(task.id, {"title": "Glomma"})
+        assert (await outlast.tasks.wait(task.id, seconds=20)).result == "Glomma"

@@ -17,6 +17,7 @@ from outlast.transitions import questions
 from outlast.transitions.tasks import requests
 from outlast.transitions.tasks.requests import Given, Question
 from outlast.values import clean
+from outlast.values.foreign import schema as shown_schema
 from outlast.values.secrets import Secrets
 
 _CANNOT = "It has a question and cannot ask it: {why}"
@@ -109,7 +110,7 @@ class CallQuestions:
 
     async def _ask(self, number: int, prompt: str, schema: dict[str, Any] | None) -> Any:
         kept = requests.check_question(prompt, schema)
-        question = Question(number, clean.text(self._secrets.mask(prompt)), self._secrets.mask(kept))
+        question = Question(number, clean.text(self._secrets.mask(prompt)), shown_schema(self._secrets, kept))
         try:
             own = await self._task(question)
             return (await self._answer(own, question)).value

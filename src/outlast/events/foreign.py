@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from outlast.events.types import EventType
-from outlast.values.foreign import Place, anything, fields, message, values
+from outlast.values.foreign import Place, anything, fields, message, schema, values
 from outlast.values.secrets import Secrets
 
 ERROR = fields(message=anything)
@@ -12,7 +12,7 @@ PROGRESS = fields(unit=anything, label=anything)
 ARTIFACTS = fields(name=anything, media_type=anything)
 _CLOSED: Mapping[str, Place] = {"by": anything, "value": anything, "args": anything, "reason": anything}
 _REQUEST: Mapping[str, Place] = {
-    **{"prompt": anything, "schema": anything, "url": anything, "args": anything, "metadata": anything},
+    **{"prompt": anything, "schema": schema, "url": anything, "args": anything, "metadata": anything},
     "closed": fields(**_CLOSED),
 }
 REQUEST = fields(**_REQUEST)

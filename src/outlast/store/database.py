@@ -14,6 +14,7 @@ from outlast.limits import Limits
 from outlast.store.outbox import Committed, Outbox
 from outlast.store.unit import Unit
 from outlast.values.redact import error_chain
+from outlast.values.secrets import Secrets
 
 T = TypeVar("T")
 log = structlog.get_logger("outlast.store")
@@ -35,6 +36,8 @@ class Database(Protocol):
     watcher: CommitWatcher | None
     limits: Limits
     """What owners may ask for: every unit of work carries them."""
+    secrets: Secrets
+    """Masked in every event before it is written, whoever appends it."""
 
     async def transaction(self, fn: Callable[[Unit], T], *, name: str) -> T:
         """Run `fn` and commit. Returns only after the commit; raises only if nothing was committed.

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.errors import NotFound
+from outlast.events import foreign
 from outlast.events.event import Draft, Event, JsonObject
 from outlast.events.signals import feed_topic
 from outlast.events.types import FED
@@ -26,6 +27,7 @@ from outlast.store.sql.batch import Batch
 from outlast.store.sql.bulk import ManyRows, insert_many, update_many
 from outlast.store.sql.statement import Row, Statement, Write, given_keys
 from outlast.values import row_json
+from outlast.values.secrets import Secrets
 
 T = TypeVar("T")
 
@@ -47,10 +49,12 @@ class Unit:
         *,
         outbox: Outbox | None = None,
         limits: Limits | None = None,
+        secrets: Secrets | None = None,
         is_serial: bool = False,
     ) -> None:
         """`now` None: the database says what time it is."""
         self.limits = limits or Limits()
+        self._secrets = secrets or Secrets()
         self._outbox = outbox or SilentOutbox()
         self._connection = connection
         self.dialect = connection.dialect.name
@@ -202,12 +206,16 @@ class Unit:
             self._batch.run(self._connection)
 
     def append(self, session_id: SessionId, drafts: Sequence[Draft]) -> int:
-        """Number the events, in order; they are written at the end of this transaction. Gives the last number."""
+        """Number the events, in order; they are written at the end of this transaction, without registered values.
+
+        Gives the last number.
+        """
         session = self.lock(session_id)
         number = session.last_event
         for draft in drafts:
             number += 1
-            type_, (told, data) = draft.type.value, row_json.written(draft.data)
+            type_ = draft.type.value
+            told, data = row_json.written(foreign.masked(type_, draft.data, self._secrets))
             self.committed.rows.append((session_id, number, type_, self.now_us, draft.turn_id, draft.task_id, data))
             if draft.type in FED:
                 self._fed.append((session.owner_id, session_id, number, type_, self.now_us))

@@ -50,6 +50,9 @@ ANYTHING = frozenset({"args", "value", "input", "ctx"})
 """Fields of a message that hold anything: the names in them are somebody's too."""
 VALUES = frozenset({"provider_details", "vendor_metadata"})
 """Fields whose names are those of a provider's interface."""
+_SAID_IN_SCHEMAS = frozenset({"title", "description", "default", "examples", "enum", "const", "$comment"})
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+"""Objects of schemas, each under a name of its own."""
 _MARK = "outlast_"
 """Names in the metadata of a message begin so that the runtime itself put there."""
 
@@ -83,6 +86,23 @@ def fields(**places: Place) -> Place:
         return _changed(given, lambda name, each: places[name](secrets, each) if name in places else each)
 
     return place
+
+
+def schema(secrets: Secrets, value: Any) -> Any:
+    """A JSON Schema: what it says and which values it names. Its own words stay: starred out, it would be none."""
+    if isinstance(value, list):
+        return _each(cast(list[Any], value), partial(schema, secrets))
+    if not isinstance(value, dict):
+        return value
+    return _changed(cast(dict[Any, Any], value), partial(_of_a_schema, secrets))
+
+
+def _of_a_schema(secrets: Secrets, name: str, value: Any) -> Any:
+    if name in _SAID_IN_SCHEMAS:
+        return anything(secrets, value)
+    if name in _NAMED_SCHEMAS and isinstance(value, dict):
+        return _changed(cast(dict[Any, Any], value), lambda _, each: schema(secrets, each))
+    return schema(secrets, value)
 
 
 def message(secrets: Secrets, value: Any) -> Any:

@@ -67,8 +67,9 @@ class SubSessionControl:
             raise ToolFailed("Either agent, for a new sub-session, or session_id, to go on with one. Not both.")
         try:
             schema = None if result_schema is None else json_schema.check(result_schema, "result_schema")
+            said = prompt if schema is None else prompt + _REPORT.format(schema=to_json(schema).decode())
             asked = Assignment(
-                prompt=prompt if schema is None else prompt + _REPORT.format(schema=to_json(schema).decode()),
+                prompt=call.secrets.mask(said),
                 agent=await self._parts.read(partial(_agent, session_id=call.session_id, asked=agent)),
                 key=f"{call.turn_id}:{call.call_id}",
                 turn_id=call.turn_id,

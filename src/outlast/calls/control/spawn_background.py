@@ -59,6 +59,7 @@ def spawn_background(parts: ControlParts) -> Tool[Any]:
         call = this_call()
         found = await _checked(ctx, parts, call, tool, args)
         said = hints_of(found.tool_def.metadata)
+        title, group = call.secrets.mask(title), call.secrets.mask(group)
         narration = Narration(tool, said, args, call.secrets.mask).phases
         if schedule is not None:
             spec: dict[str, Any] = {

@@ -193,9 +193,9 @@ class TurnLog:
         for item in batch:
             if isinstance(item, _Delta):
                 data = {"part": item.part, "offset": item.offset, "text": "".join(item.texts)}
-                drafts.append(self._masked(Draft(EventType.PART_DELTA, data, self.fence.turn_id)))
+                drafts.append(Draft(EventType.PART_DELTA, data, self.fence.turn_id))
             elif isinstance(item, Draft):
-                drafts.append(self._masked(item))
+                drafts.append(item)
             elif not isinstance(item, _Message):
                 if drafts:  # what it tells of comes after what was told before it
                     unit.append(session.id, drafts)
@@ -203,7 +203,7 @@ class TurnLog:
                 item(unit)
             else:
                 following = item.drafts(session.last_message + 1)
-                number = unit.append(session.id, [*drafts, *map(self._masked, following)])
+                number = unit.append(session.id, [*drafts, *following])
                 drafts = []
                 messages.append(
                     unit,
@@ -215,10 +215,6 @@ class TurnLog:
                 )
         if drafts:
             unit.append(session.id, drafts)
-
-    def _masked(self, draft: Draft) -> Draft:
-        data = foreign.masked(draft.type, draft.data, self.secrets)
-        return draft if data is draft.data else Draft(draft.type, data, draft.turn_id, draft.task_id)
 
     def _schedule(self) -> None:
         if self._timer is None:

@@ -23,6 +23,7 @@ from outlast.store.database import CommitWatcher, ShutdownDeadline, decided, han
 from outlast.store.outbox import Outbox, SilentOutbox
 from outlast.store.sqlite.database import translate
 from outlast.store.unit import Unit
+from outlast.values.secrets import Secrets
 
 T = TypeVar("T")
 log = structlog.get_logger("outlast.store")
@@ -140,6 +141,7 @@ class PostgresDatabase:
         self._engine.dialect.do_ping = _is_open
         self._outbox: Outbox = SilentOutbox()
         self.limits = Limits()
+        self.secrets = Secrets()
         self._shutdown_deadline = ShutdownDeadline()
         self._is_closed = False
 
@@ -212,7 +214,7 @@ class PostgresDatabase:
         def run() -> tuple[T, Unit]:
             nonlocal done, unit
             with self._engine.sync_engine.connect() as connection, connection.begin():
-                unit = Unit(connection, outbox=self._outbox, limits=self.limits)
+                unit = Unit(connection, outbox=self._outbox, limits=self.limits, secrets=self.secrets)
                 result = fn(unit)
                 unit.flush()
                 assert unit.transaction_id

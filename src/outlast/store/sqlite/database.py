@@ -27,6 +27,7 @@ from outlast.store.database import CommitWatcher, Decision, ShutdownDeadline, ha
 from outlast.store.outbox import Outbox, SilentOutbox
 from outlast.store.sqlite.in_place import FilesInPlace
 from outlast.store.unit import Unit
+from outlast.values.secrets import Secrets
 
 T = TypeVar("T")
 
@@ -95,6 +96,7 @@ class SqliteDatabase:
         self._engine = make_engine(path, durability=durability)
         self._outbox: Outbox = SilentOutbox()
         self.limits = Limits()
+        self.secrets = Secrets()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="outlast-read")
         self._reading = threading.local()
@@ -222,7 +224,14 @@ class SqliteDatabase:
         self._is_remembered = True
 
     def _run(self, connection: sa.Connection, job: _Job) -> None:
-        unit = job.unit = Unit(connection, self._clock.now(), outbox=self._outbox, limits=self.limits, is_serial=True)
+        unit = job.unit = Unit(
+            connection,
+            self._clock.now(),
+            outbox=self._outbox,
+            limits=self.limits,
+            secrets=self.secrets,
+            is_serial=True,
+        )
         try:
             job.result = job.fn(unit)
             unit.flush()
