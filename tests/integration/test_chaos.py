@@ -11,6 +11,7 @@ import pytest
 
 from chaos.evidence import LogEvent
 from chaos.judge import KINDS
+from chaos.mutants.__main__ import part_of
 from chaos.mutants.catalogue import MUTANTS
 from chaos.mutants.mutant import Test as Check
 from chaos.mutants.trial import ROOT, apply, misfit
@@ -123,3 +124,9 @@ def test_what_catches_a_mutant_is_there() -> None:
     for node in nodes:
         file, _, name = node.partition("[")[0].partition("::")
         assert f"def {name}(" in (ROOT / file).read_text(), node
+
+
+def test_the_parts_of_a_run_of_mutants_are_all_of_them_once() -> None:
+    """A run of hours can be split: `python -m chaos.mutants --part 2/4`."""
+    parts = [part_of(MUTANTS, number, 4) for number in (1, 2, 3, 4)]
+    assert sorted(each.name for part in parts for each in part) == sorted(each.name for each in MUTANTS)

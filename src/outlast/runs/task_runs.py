@@ -8,7 +8,8 @@ import structlog
 
 from outlast.calls import outcomes
 from outlast.errors import OutlastError, StoreUnavailable
-from outlast.ids import TaskId, WorkerId
+from outlast.ids import TaskId
+from outlast.runs.expected import ExpectedClaims
 from outlast.runs.kinds.registry import STARTS
 from outlast.runs.owned import SignalLatch
 from outlast.runs.worker_parts import WorkerParts
@@ -37,8 +38,7 @@ class TaskRuns:
         """Until the tool of the task runs."""
         self._running: dict[str, asyncio.Task[Any]] = {}
         """The tools that run; their ends are told by whoever owns their calls."""
-        self._expected: dict[Work, WorkerParts] = {}
-        """What a commit claims that is not known here yet, and under which name."""
+        self.expected = ExpectedClaims(parts)
         self._handed_again: set[str] = set()
         """Tasks, while they were being claimed: what kept them from it may be over."""
         self._is_leaving = False
@@ -49,26 +49,14 @@ class TaskRuns:
         )
 
     def __len__(self) -> int:
-        return len(self._starting) + len(self._running) + len(self._expected)
+        return len(self._starting) + len(self._running) + len(self.expected)
 
     def __contains__(self, task_id: str) -> bool:
         return task_id in self._starting or task_id in self._running
 
     @property
-    def is_expecting(self) -> bool:
-        return bool(self._expected)
-
-    @property
     def starting(self) -> Sequence[asyncio.Task[None]]:
         return list(self._starting.values())
-
-    def expect(self, work: Work) -> WorkerId:
-        """A place is kept for a task that is claimed as it is made, until `begin`, or `forget` if it is not made."""
-        parts = self._expected[work] = self._parts()
-        return parts.worker_id
-
-    def forget(self, work: Work) -> None:
-        self._expected.pop(work, None)
 
     def leave(self) -> None:
         """Begin nothing any more: what is claimed from now on is given back."""
@@ -77,7 +65,7 @@ class TaskRuns:
     def begin(self, work: Work) -> None:
         """Start it, unless an attempt of it already runs here. What the commit did not claim is claimed."""
         task_id = TaskId(work.id)
-        parts = self._expected.pop(work, None) or self._parts()
+        parts = self.expected.begin(work)
         if task_id in self:
             self._handed_again.add(task_id)
             return

@@ -10,6 +10,7 @@ import structlog
 from outlast.clock import monotonic
 from outlast.errors import StoreUnavailable
 from outlast.ids import TurnId, WorkerId, is_task
+from outlast.runs.expected import ExpectedClaims
 from outlast.runs.task_runs import TaskRuns
 from outlast.runs.turns.attempt import Attempt, Cause
 from outlast.runs.worker_parts import WorkerParts
@@ -55,8 +56,7 @@ class Worker:
         """Turns, while they ran: they may have been given back."""
         self._claiming: list[TurnId] = []
         self._has_claimed = asyncio.Event()
-        self._expected: dict[Work, WorkerParts] = {}
-        """What a commit claims that is not known here yet, and under which name."""
+        self._expected = ExpectedClaims(lambda: self.parts)
         self.tasks = TaskRuns(lambda: self.parts, lambda unit, worker_id: self.permit(unit, worker_id))
         self._is_leaving = False
 
@@ -67,7 +67,7 @@ class Worker:
 
     def runs(self, turn_id: TurnId) -> bool:
         """It is claimed by this process and was not left behind, or is being claimed."""
-        is_coming = turn_id in self._claiming or any(work.id == turn_id for work in self._expected)
+        is_coming = turn_id in self._claiming or turn_id in self._expected
         return is_coming or turn_id in self._running
 
     def has(self, work: Work) -> bool:
@@ -76,14 +76,10 @@ class Worker:
 
     def expect(self, work: Work) -> WorkerId:
         """A place is kept for what is claimed as it is made, until `begin`, or `forget` if it is not made."""
-        if is_task(work.id):
-            return self.tasks.expect(work)
-        parts = self._expected[work] = self.parts
-        return parts.worker_id
+        return (self.tasks.expected if is_task(work.id) else self._expected).expect(work)
 
     def forget(self, work: Work) -> None:
-        self._expected.pop(work, None)
-        self.tasks.forget(work)
+        (self.tasks.expected if is_task(work.id) else self._expected).forget(work)
 
     def begin(self, work: Work, *, may_be_stopped: bool = False) -> asyncio.Task[None] | None:
         """Start an attempt of a turn or a task, unless one of it already runs here. It claims what is not claimed.
@@ -94,8 +90,7 @@ class Worker:
         if is_task(work.id):
             self.tasks.begin(work)
             return None
-        # As it was when it claimed: it may have been given another name since.
-        parts = self._expected.pop(work, self.parts)
+        parts = self._expected.begin(work)
         if isinstance(work.claim, turn.Claim):
             attempt = self._claimed[work.id] = Attempt(parts, work.claim)
             if may_be_stopped:
@@ -122,7 +117,7 @@ class Worker:
                 self._has_claimed.set()
         if claim is not None:
             claimed = Work(turn_id, claim.owner_id, claim.agent, claim=claim)
-            self._expected[claimed] = parts
+            self._expected.expect_as(claimed, parts)
             self.begin(claimed, may_be_stopped=True)
 
     def leave(self) -> None:
@@ -158,7 +153,7 @@ class Worker:
 
     async def _let_arrive(self, until: float) -> None:
         """Wait for commits that are under way: what they claim is given back, or who finds it thinks it had begun."""
-        while (self._expected or self.tasks.is_expecting) and monotonic() < until:  # noqa: ASYNC110
+        while (self._expected or self.tasks.expected) and monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(_ARRIVAL_SECONDS)
 
     async def _wait(self, seconds: float | None) -> None:
