@@ -44,6 +44,7 @@ _LEADS_TO = {
 
 _PLANS_FOR = {
     "drop": ["flaky"],
+    "request": ["note+slow"],  # the end of the quick one is committed, that of the other goes with the request
     "fold": ["talk", "talk", "note", "talk"],
     "park": ["survey"],
     "task.end": ["survey+scan"],
