@@ -27,8 +27,8 @@ SCRIPTS = Path(migrations.__file__).parent
 
 
 def is_ours(name: str | None, kind: str, parents: object) -> bool:
-    """PgQueuer brings its own tables, and keeps them."""
-    return name is None or not name.startswith(jobs.PREFIX)
+    """PgQueuer and FTS5 bring their own tables, and keep them."""
+    return name is None or not name.startswith((jobs.PREFIX, "searched_grams"))
 
 
 async def test_migrations_make_exactly_the_tables_in_the_code(database: Database) -> None:

@@ -135,3 +135,14 @@ def test_the_emulator_follows_the_cursor() -> None:
     emulator.feed("ur\x1b[0")
     emulator.feed("m\r\nfive and more")
     assert emulator.transcript == "one\ntwo 25%\ntwo 50%\nthree\nfo\nfour\nfive and more\n"
+
+
+def test_what_cannot_be_read_is_told_in_its_place() -> None:
+    """K1: a flag stands there that says what was lost, not that the agent woke itself."""
+    shown = io.StringIO()
+    view = SessionView(PlainScreen(Console(file=shown, width=80)))
+    told = [{"reason": "unreadable", "message": "It cannot be read."}, {"reason": "woken_too_often", "woken_turns": 20}]
+    for number, data in enumerate(told, 1):
+        view.show(Event(ids.session_id(), number, "session.flagged", datetime.now(UTC), data))
+    assert "It cannot be read." in shown.getvalue()
+    assert "woke itself 20 times" in shown.getvalue()

@@ -298,6 +298,15 @@ def compaction(log: Log) -> None:
     log.add("session.deleted")
 
 
+def unreadable(log: Log) -> None:
+    """An event of a turn cannot be read: its place says so, and the rest is there."""
+    turn = log.begin("Tell.")
+    lost = {"kind": "unreadable", "message": "This was stored in a form that cannot be read (9 bytes)."}
+    log.add("session.flagged", turn, reason="unreadable", type="response.completed", **lost)
+    log.say(turn, "1.1.0", "Three metres.")
+    log.complete(turn, "Three metres.")
+
+
 def folded_deltas(log: Log) -> None:
     """The deltas of a part that has ended were folded into one."""
     turn = log.begin("Tell.")
@@ -334,7 +343,7 @@ def schedules(log: Log) -> None:
 
 SCENES: Sequence[Callable[[Log], None]] = (
     *(plain, steering, parked_call, withdrawn_wake, killed, broken_response, approval, question_of_a_sub_session),
-    *(regenerated, stopped, images, typed_output, compaction, folded_deltas, schedules),
+    *(regenerated, stopped, images, typed_output, compaction, folded_deltas, schedules, unreadable),
 )
 
 

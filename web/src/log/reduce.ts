@@ -27,7 +27,7 @@ function step(view: View, event: LogEvent): View {
     case "session.resumed":
       return { ...view, session: { ...view.session, is_held: false, state: "idle" } };
     case "session.flagged":
-      return turns.noted(view, event, "flagged", "Woken many times without a person: it waits for you.");
+      return turns.noted(view, event, "flagged", event.data.message ?? event.data.reason);
     case "session.deleted":
       return { ...view, is_deleted: true };
     case "input.accepted":

@@ -210,6 +210,8 @@ class SessionView:
                 self._end_parts()
                 again = "" if data.get("retry_in") is None else f"; trying again in {data['retry_in']:g} s"
                 self.note(f"{BROKEN_OFF if data['dropped'] else '↻ the model did not answer'}{again}")
+            case "session.flagged" if "woken_turns" not in data:
+                self.note(data.get("message") or data["reason"], "yellow")
             case "session.flagged":
                 self.note(f"■ The agent woke itself {data['woken_turns']} times; it waits for you now.", "yellow")
             case _ if event.is_terminal:

@@ -22,7 +22,7 @@ TYPES = frozenset(
         *(EventType.PART_STARTED, EventType.PART_DELTA, EventType.PART_ENDED),
         *(EventType.RESPONSE_COMPLETED, EventType.RESPONSE_DROPPED, EventType.INPUT_DELIVERED),
         *(EventType.CALL_STARTED, EventType.CALL_WAITING, EventType.CALL_PROGRESS, EventType.CALL_ENDED),
-        *(EventType.CALL_SETTLED, EventType.HISTORY_COMPACTED),
+        *(EventType.CALL_SETTLED, EventType.HISTORY_COMPACTED, EventType.SESSION_FLAGGED),
     }
 )
 """Events of a turn that change how it is seen."""
@@ -133,6 +133,8 @@ class TurnFold:
                 self._discard(data["dropped"])
             case EventType.HISTORY_COMPACTED:
                 self._push(blocks.note("compacted", data.get("reason") or "", event, details=data))
+            case EventType.SESSION_FLAGGED:  # of a turn only where an event cannot be read
+                self._push(blocks.note("flagged", data.get("message") or data["reason"], event, details=data))
             case EventType.TURN_COMPLETED | EventType.TURN_FAILED | EventType.TURN_STOPPED:
                 self._end(event)
             case _ if event.type in TYPES:

@@ -22,5 +22,6 @@ KNOWN = (
     "0019",
     "0020",
     "0021",
+    "0022",
 )
 """Every revision this code can run on; the last one is the one it wants."""

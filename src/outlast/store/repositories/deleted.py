@@ -15,6 +15,7 @@ from outlast.store.tables import (
     removed_logs,
     results,
     schedules,
+    searched,
     sessions,
     summaries,
     tasks,
@@ -61,6 +62,7 @@ def remove_some(unit: Unit, session_id: SessionId) -> bool:
         summaries,
         turn_folds,
         removed_logs,
+        searched,
     ):
         key = list(table.primary_key.columns)
         some = sa.select(*key).where(table.c.session_id == session_id).limit(_FEW)

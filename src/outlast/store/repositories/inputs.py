@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from outlast.clock import from_microseconds
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.store.locked_session import LockedSession
+from outlast.store.repositories import searched
 from outlast.store.sql.statement import Row, Statement
 from outlast.store.tables import inputs, tasks
 from outlast.store.unit import Unit
@@ -199,6 +200,8 @@ def insert(
         created_at=unit.now_us,
         delivered_at=None,
     )
+    if kind is InputKind.MESSAGE:
+        searched.keep(unit, session.id, input_id, text, owner_id=session.owner_id)
     return Input(
         input_id,
         SessionId(session.id),

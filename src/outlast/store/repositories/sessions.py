@@ -13,10 +13,10 @@ from outlast import paging
 from outlast.clock import from_microseconds
 from outlast.ids import OwnerId, SessionId, TurnId
 from outlast.paging import Page
-from outlast.store.repositories import agents, constraints, counted, interrupted
+from outlast.store.repositories import agents, constraints, counted, interrupted, searched
 from outlast.store.repositories.counted import NOTHING_OPEN, Counts, LastTurn
 from outlast.store.sql.statement import Row, Statement
-from outlast.store.tables import inputs, sessions, turns
+from outlast.store.tables import sessions, turns
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
 from outlast.values import row_json
@@ -164,6 +164,8 @@ def insert(
         created_at=unit.now_us,
         updated_at=unit.now_us,
     )
+    if made == 1 and title is not None:
+        searched.keep(unit, session_id, searched.TITLE, title, owner_id=owner_id)
     return made == 1
 
 
@@ -245,9 +247,13 @@ def page(
 ) -> Page[SessionRow]:
     """Latest change first. One that changes while a list is read moves to its front: it is not given twice."""
     wanted = wanted or Wanted(is_archived=None)
-    query = _FOUND.where(sessions.c.owner_id == owner_id, sessions.c.deleted_at.is_(None))
+    query, owner, parent = _FOUND.where(sessions.c.deleted_at.is_(None)), sessions.c.owner_id, sessions.c.parent_id
     if wanted.search:
-        query = query.where(_mentions(wanted.search))
+        few = searched.found(connection, owner_id, wanted.search)
+        query = query.where(searched.mentions(wanted.search) if few is None else sessions.c.id.in_(few))
+        if few is not None:  # SQLite would rather go through all of an owner than through more than a few ids
+            owner, parent = owner.op("||")(""), parent.op("||")("")
+    query = query.where(owner == owner_id)
     for name, value in (wanted.metadata or {}).items():
         query = query.where(_has(connection.dialect.name, name, value))
     if wanted.is_archived is not None:
@@ -255,9 +261,7 @@ def page(
     if wanted.external_id is not None:
         query = query.where(sessions.c.external_id == wanted.external_id)
     if wanted.external_id is None:
-        query = query.where(
-            sessions.c.parent_id.is_(None) if wanted.parent is None else sessions.c.parent_id == wanted.parent
-        )
+        query = query.where(parent.is_(None) if wanted.parent is None else parent == wanted.parent)
     if wanted.agent is not None:
         query = query.where(sessions.c.agent == wanted.agent)
     if before is not None:
@@ -270,16 +274,6 @@ def page(
     has_more = len(rows) > limit
     following = paging.cursor(shown[-1]["updated_at"], shown[-1]["id"]) if has_more else None
     return Page(_from_rows(connection, shown), following)
-
-
-def _mentions(text: str) -> sa.ColumnElement[bool]:
-    said = sa.exists().where(
-        inputs.c.session_id == sessions.c.id,
-        inputs.c.kind == "message",
-        inputs.c.state != "removed",
-        inputs.c.text.icontains(text, autoescape=True),
-    )
-    return sa.or_(sessions.c.title.icontains(text, autoescape=True), said)
 
 
 def _has(dialect: str, name: str, value: str | int | float | bool | None) -> sa.ColumnElement[bool]:

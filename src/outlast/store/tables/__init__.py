@@ -9,6 +9,7 @@ from outlast.store.tables.columns import metadata
 from outlast.store.tables.conversation import creations, events, inputs, messages, sessions, summaries, turns
 from outlast.store.tables.recurring import fires, schedules
 from outlast.store.tables.removed import removed_logs, removed_sessions, turn_folds
+from outlast.store.tables.searching import searched
 from outlast.store.tables.telling import feed, removals, webhook_deliveries, webhooks
 from outlast.store.tables.work import files, outputs, results, tasks
 
@@ -33,6 +34,7 @@ __all__ = [
     "removed_sessions",
     "results",
     "schedules",
+    "searched",
     "sessions",
     "spending",
     "summaries",

@@ -11,6 +11,7 @@ from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.ids import SessionId
 from outlast.store.locked_session import LockedSession
+from outlast.store.repositories import searched
 from outlast.store.unit import Unit
 from outlast.tool_hints import UNSET, Unset
 from outlast.values.check import check_characters
@@ -95,6 +96,8 @@ def change(unit: Unit, session_id: SessionId, profile: Profile, *, models: Colle
     if told.keys() <= {"is_archived", "read_to", "is_unread"}:
         columns["updated_at"] = session.updated_at
     session.set(**columns)
+    if "title" in columns:
+        searched.change(unit, session_id, searched.TITLE, session.title, owner_id=owner_id)
     if told:
         unit.append(session_id, [Draft(EventType.SESSION_CHANGED, told)])
 
@@ -103,6 +106,7 @@ def name_by_model(unit: Unit, session_id: SessionId, title: str) -> None:
     """A title that a model made: only where there is none yet."""
     if unit.try_lock(session_id) and (session := unit.lock(session_id)).title is None:
         session.set(title=title, is_titled_by_model=True, updated_at=session.updated_at)
+        searched.change(unit, session_id, searched.TITLE, title, owner_id=session.owner_id)
         unit.append(session_id, [Draft(EventType.SESSION_CHANGED, {"title": title, "title_from": "model"})])
 
 

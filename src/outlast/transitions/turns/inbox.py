@@ -21,7 +21,7 @@ from outlast.events.signals import input_topic, turn_topic
 from outlast.events.types import EventType
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.store.locked_session import LockedSession
-from outlast.store.repositories import inputs, messages, turns
+from outlast.store.repositories import inputs, messages, searched, turns
 from outlast.store.repositories.inputs import Input, InputKind, InputState, Mode
 from outlast.store.repositories.turns import Origin, TurnState
 from outlast.store.unit import OwnerLock, Unit
@@ -178,6 +178,7 @@ def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, own
     check_text(text, unit.limits.max_text)
     is_first = _is_first(unit, session, found)
     inputs.change_text(unit, input_id, text, body={_SENT: found.text, **found.body})
+    searched.change(unit, session_id, input_id, text, owner_id=owner_id)
     if is_first:
         session.set(preview=preview.of_text(text))
     unit.append(session_id, [Draft(EventType.INPUT_EDITED, {"input_id": input_id, "text": text})])
@@ -192,6 +193,7 @@ def drop(unit: Unit, session: LockedSession, waiting: Input) -> None:
     """Take back what was not delivered yet."""
     is_first = _is_first(unit, session, waiting)
     inputs.mark_removed(unit, waiting.id)
+    searched.forget(unit, session.id, waiting.id)
     if is_first:
         following = inputs.first_message(unit, session.id)
         session.set(preview=None if following is None else preview.of_text(following.text))

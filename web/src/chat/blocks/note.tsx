@@ -29,7 +29,6 @@ const ICONS: Record<string, typeof Info> = { settled: Gavel, compacted: Scissors
 
 const WORDS: Record<string, string> = {
   compacted: "Older messages were shortened for the model. Nothing of the chat is lost.",
-  flagged: "Woken many times without a person: what else ends waits for you.",
 };
 
 export const Note = memo(function Note({ block }: { block: NoteBlock }) {
