@@ -35,7 +35,13 @@ async def test_migrations_make_exactly_the_tables_in_the_code(database: Database
     """DESIGN 4: no column, index or constraint that only one of the two knows, on both databases."""
 
     def compare(connection: sa.Connection) -> list[Any]:
-        options = {"compare_type": True, "compare_server_default": True, "include_name": is_ours}
+        def is_of_both(thing: Any, *_: object) -> bool:
+            """Of what the code has. An index of a kind that SQLite has not is only there where it can be."""
+            is_gin = isinstance(thing, sa.Index) and thing.dialect_kwargs.get("postgresql_using") == "gin"
+            return connection.dialect.name == "postgresql" or not is_gin
+
+        options: dict[str, Any] = {"compare_type": True, "compare_server_default": True, "include_name": is_ours}
+        options["include_object"] = is_of_both
         context = MigrationContext.configure(connection, opts=options)
         return list(compare_metadata(context, metadata))
 
