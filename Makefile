@@ -152,11 +152,12 @@ chaos: $(STAMP) ## kill real processes and look for lost or repeated work
 chaos-deploy: $(STAMP) ## replace a version by the next one under load, and look for losses
 	@$(BIN)/python -m chaos.deploy
 
-fuzz: $(STAMP) ## send ten thousand generated requests, run two thousand turns of a hostile agent, and load a server
+fuzz: $(STAMP) ## send ten thousand generated requests, run two thousand turns of a hostile agent and of one conversation, and load a server
 	@$(BIN)/python -m fuzz --cases 10000 --report fuzz/result.json
 	@$(BIN)/python -m fuzz.hostile_agent --cases 2000 --report fuzz/hostile-agent.json
 	@OUTLAST_CRON_CASES=10000 $(BIN)/python -m pytest -q -p no:xdist --timeout 7200 tests/properties/test_cron.py
 	@$(BIN)/python -m fuzz.load --report fuzz/load.json
+	@$(BIN)/python -m fuzz.long_conversation --report fuzz/long-conversation.json
 
 mutants: $(STAMP) ## break the code on purpose; chaos and tests must notice
 	@$(BIN)/python -m chaos.mutants

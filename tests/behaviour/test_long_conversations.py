@@ -80,6 +80,29 @@ async def test_prefixes_stay_the_same_between_summaries(runtime: Runtime) -> Non
         assert sum(moved) <= 2
 
 
+async def test_prefixes_stay_the_same_while_results_are_left_out(runtime: Runtime) -> None:
+    """D14: over turns and restarts, what was left out once stays so, and nothing more is for a while."""
+
+    def look(place: str) -> str:
+        return f"{place}: " + "water " * 200
+
+    def steps(messages: list[ModelMessage]) -> Any:
+        return "Seen." if messages[-1].parts[-1].part_kind == "tool-return" else call("look", place="Po")
+
+    agent = Agent(ScriptedModel(steps), name="agent", tools=[look])
+    async with runtime(agent=agent, context_window=6_000) as outlast:
+        session = await outlast.sessions.create()
+        await ask_often(session, 15)
+    async with runtime(agent=agent, context_window=6_000) as outlast:
+        again = await outlast.sessions.get(session.id)
+        await ask_often(again, 15)
+        sent = [said(each.messages) for each in model_of(agent).requests]
+        moved = sum(not after.startswith(before) for before, after in pairwise(sent))
+        told = await events_of(again, "history.compacted")
+        assert "were left out" in sent[-1]
+        assert 1 <= moved == len(told) <= 6
+
+
 async def test_a_small_window_of_tokens_goes_on_for_ever(runtime: Runtime) -> None:
     """D14: when cutting results is not enough, the oldest turns are summarised; calls and results stay paired."""
 
@@ -138,7 +161,7 @@ async def test_what_a_summary_costs_is_counted(runtime: Runtime) -> None:
 
 
 async def test_a_summary_that_fails_leaves_the_oldest_out_and_the_turn_goes_on(runtime: Runtime) -> None:
-    """D14: it says so to the model, nothing is stored, and the next turn tries again."""
+    """D14: it says so to the model and in the log, no summary is stored, and the next turn tries again."""
     agent = guide()
     summariser = ScriptedModel(lambda messages: error(RuntimeError("no summary today")))
     async with runtime(agent=agent, summary_model=summariser, history_window=4) as outlast:
@@ -148,7 +171,9 @@ async def test_a_summary_that_fails_leaves_the_oldest_out_and_the_turn_goes_on(r
         assert "are left out here" in sent
         assert "Question 5." in sent
         assert "You are a guide." in sent
-        assert await events_of(session, "history.compacted") == []
+        told = [each.data for each in await events_of(session, "history.compacted")]
+        assert {each["reason"] for each in told} == {"left_out"}
+        assert len(told) == len(summariser.requests)
         assert "Question 0." in said(await session.history())
 
 

@@ -219,6 +219,18 @@ async def test_the_agent_to_try_pays_when_a_person_allows_it(tmp_path: Path) -> 
         assert await said(session) == "All right: that was not done."
 
 
+async def test_the_agent_to_try_keeps_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """D12, A3: what its long check has found, with the session; it says so."""
+    monkeypatch.setattr(bookkeeper, "MONTH_SECONDS", 0)
+    async with server.make_app(tmp_path / "demo.db") as outlast:
+        session = await outlast.sessions.create()
+        await session.send("Was any invoice of this year paid twice?")
+        assert "paid-twice.csv" in await said(session)
+        [kept] = await session.files.list()
+        assert (kept.name, kept.origin) == ("paid-twice.csv", "artifact")
+        assert b"Fjord AS,March,312" in (await outlast.files.get(kept.id)).data
+
+
 async def test_the_agent_to_try_spawns_and_schedules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """B3, F1: what the demo says to type does that."""
     monkeypatch.setattr(bookkeeper, "MONTH_SECONDS", 0)

@@ -3,12 +3,20 @@ import { create } from "zustand";
 import { address } from "./api/client";
 import { problemOf, words } from "./api/problems";
 import type { LogEvent, WhenBusy } from "./api/types";
+import type { Chosen } from "./files/chosen";
 import { Link } from "./link/link";
 import type { LinkState, Opened, OutputPiece, ToTab } from "./link/protocol";
 import { reduceAll } from "./log/reduce";
 import { opened, type SessionView, type Turn, type View } from "./log/view";
 
-export type Pending = { key: string; text: string; mode: WhenBusy; error: string | null; input_id?: string };
+export type Pending = {
+  key: string;
+  text: string;
+  mode: WhenBusy;
+  files: readonly Chosen[];
+  error: string | null;
+  input_id?: string;
+};
 /** `offset`: where the text begins; what is before it is asked for with the task. */
 export type Output = { text: string; offset: number; next_offset: number };
 

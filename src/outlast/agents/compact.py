@@ -1,5 +1,6 @@
 """Shortening history for the model only: oldest tool results first. What is stored stays whole."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -20,7 +21,10 @@ _OF_AN_IMAGE = 1_600 * CHARACTERS_PER_TOKEN
 """Providers count an image by its picture, whatever its bytes are: at most about so much."""
 _BYTES_PER_CHARACTER = 8
 """Of a document such as a PDF, whose pages a provider reads: a rough guess, rather too much."""
-_LEFT_OUT = "[{count} characters of this result were left out to fit the context window]"
+_LEFT_OUT = (
+    "[{count} characters of this result were left out to fit the context window; read_output(id={id!r}, what='result') "
+    "reads them]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,42 @@ def choose(messages: Sequence[ModelMessage], *, most: int) -> Compaction:
     return Compaction(frozenset(cut), before, after)
 
 
+def fitted(messages: Sequence[ModelMessage], *, most: int, aim: int) -> tuple[Compaction, bool]:
+    """What each request of this history left out so far, and whether the one that it now ends with leaves out more.
+
+    A request of more than `most` loses its oldest results until it is down to `aim`; those that follow begin with the
+    same. It is found from the messages alone, so every turn and every process finds the same: what a provider has
+    cached of one request is the beginning of the next.
+    """
+    cut: set[str] = set()
+    before = after = 0
+    old, latest = deque[tuple[str, int]](), list[tuple[str, int]]()
+
+    def shorten() -> bool:
+        nonlocal after
+        known = len(cut)
+        while after > most and old:
+            while after > aim and old:
+                call_id, saved = old.popleft()
+                if saved > 0:
+                    cut.add(call_id)
+                    after -= saved
+        return len(cut) > known
+
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            shorten()
+            old.extend(latest)
+            latest.clear()
+        for part in message.parts:
+            length = _part_size(part)
+            before, after = before + length, after + length
+            if isinstance(part, ToolReturnPart):
+                latest.append((part.tool_call_id, length - _SHORT))
+    is_more = shorten()
+    return Compaction(frozenset(cut), before, after), is_more
+
+
 def apply(messages: Sequence[ModelMessage], cut: frozenset[str]) -> list[ModelMessage]:
     """The same messages with the chosen results replaced; calls and results stay paired."""
     return [_without(message, cut) if isinstance(message, ModelRequest) else message for message in messages]
@@ -65,7 +105,7 @@ def _without(message: ModelRequest, cut: frozenset[str]) -> ModelRequest:
     if not any(isinstance(part, ToolReturnPart) and part.tool_call_id in cut for part in message.parts):
         return message
     parts = [
-        replace(part, content=_LEFT_OUT.format(count=_part_size(part)))
+        replace(part, content=_LEFT_OUT.format(count=_part_size(part), id=part.tool_call_id))
         if isinstance(part, ToolReturnPart) and part.tool_call_id in cut
         else part
         for part in message.parts

@@ -97,6 +97,11 @@ class AgentHost:
             self.overhead = max(1, said + sum(map(schema_size, tools)))
         return self.overhead
 
+    @cached_property
+    def declared_size(self) -> int:
+        """About how many characters its own tools take in each request: what is known before the first."""
+        return sum(map(schema_size, self.function_tools()))
+
     def function_tools(self) -> Sequence[ToolDefinition]:
         """What it declares in its own code: known without a connection to anybody."""
         return [

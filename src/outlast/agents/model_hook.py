@@ -53,29 +53,34 @@ class ModelHook(AbstractCapability[Any]):
         if window is None and not self.is_forced:
             return request_context
         messages = request_context.messages
-        total = compact.size(compact.apply(messages, self.cut)) if self.cut else compact.size(messages)
         most = int((window or 0) * self.compact_above * compact.CHARACTERS_PER_TOKEN)
         if self.overhead_of is not None and window is not None:
             most = max(most - self.overhead_of(request_context.model_request_parameters), most // 4)
         if self.is_forced:
-            most = min(most or total, total) // 2
-        if total > most:
-            self._choose(messages, int(most * _AIM), is_forced=self.is_forced)
-        self.is_forced = False
+            self._shorten_refused(messages, most)
+            self.is_forced = False
+        elif window is not None:
+            chosen, is_more = compact.fitted(messages, most=most, aim=int(most * _AIM))
+            if is_more and not chosen.cut <= self.cut:
+                self._tell(messages, chosen, "window")
+            self.cut |= chosen.cut
         return replace(request_context, messages=compact.apply(messages, self.cut)) if self.cut else request_context
 
-    def _choose(self, messages: Any, most: int, *, is_forced: bool) -> None:
-        chosen = compact.choose(messages, most=most)
-        if chosen.cut == self.cut:
-            return
-        self.cut = chosen.cut
+    def _shorten_refused(self, messages: Sequence[ModelMessage], most: int) -> None:
+        total = compact.size(compact.apply(messages, self.cut)) if self.cut else compact.size(messages)
+        chosen = compact.choose(messages, most=int(min(most or total, total) // 2 * _AIM))
+        if chosen.cut != self.cut:
+            self.cut = chosen.cut
+            self._tell(messages, chosen, "refused_as_too_long")
+
+    def _tell(self, messages: Sequence[ModelMessage], chosen: compact.Compaction, reason: str) -> None:
         self.tell(
             {
                 "messages": len(messages),
                 "results_cut": len(chosen.cut),
                 "characters_before": chosen.characters_before,
                 "characters_after": chosen.characters_after,
-                "reason": "refused_as_too_long" if is_forced else "window",
+                "reason": reason,
             }
         )
 

@@ -34,14 +34,11 @@ _MOST_EACH = 2_000
 MOST_SUMMARY = 12_000
 
 
-async def ask(
-    model: Model[Any] | str, said: Sequence[ModelMessage], *, earlier: ModelRequest | None = None, most: int = MOST
-) -> ModelResponse:
+async def ask(model: Model[Any] | str, text: str) -> ModelResponse:
     """Asks without a stream, or with one if the model has nothing else. Raises what the model raises.
 
-    `earlier`: the summary of what was said before; the new one stands for that too.
+    `text`: a transcript, without secrets.
     """
-    text = transcript(said, earlier=earlier, most=most)
     request: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(ASKED), UserPromptPart(text)])]
     try:
         return await direct.model_request(model, request)
@@ -68,8 +65,11 @@ def standing_for(count: int, text: str | None, system: Sequence[SystemPromptPart
     return ModelRequest(parts=[*system, prompt.notice(words + how)])
 
 
-def transcript(said: Sequence[ModelMessage], *, earlier: ModelRequest | None = None, most: int) -> str:
-    """In words, the newest last; too long, it loses its middle. An earlier summary stands before it, and whole."""
+def transcript(said: Sequence[ModelMessage], *, earlier: ModelRequest | None = None, most: int = MOST) -> str:
+    """In words, the newest last; too long, it loses its middle.
+
+    `earlier`: the summary of what was said before, which stands before it, and whole: the new one stands for that too.
+    """
     before = "" if earlier is None else f"EARLIER SUMMARY: {_summary_in(earlier)[: most // 2]}\n"
     most -= len(before)
     text = "\n".join(line for message in said for line in _lines(message))

@@ -1,5 +1,5 @@
 // Messages that wait: shown above the composer until the model is told them. They can be changed and taken back.
-import { Check, Clock, Pencil, RotateCcw, X } from "lucide-react";
+import { Check, Clock, Paperclip, Pencil, RotateCcw, X } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client";
 import { words } from "../api/problems";
@@ -101,6 +101,7 @@ function Unsent({ session_id, pending }: { session_id: string; pending: Pending 
       <span className="min-w-0 flex-1 truncate" data-text>
         {pending.text}
       </span>
+      {pending.files.length > 0 && <Paperclip className="size-3.5 shrink-0 text-muted" />}
       {pending.error === null ? (
         <span className="pe-2 text-xs text-muted">sending…</span>
       ) : (

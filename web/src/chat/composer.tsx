@@ -2,6 +2,8 @@
 import { ArrowUp, ChevronDown, CornerDownRight, ListPlus, OctagonX, Square } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef } from "react";
 import type { WhenBusy } from "../api/types";
+import { AttachButton, Attached } from "../files/attached";
+import type { Chosen, Files } from "../files/chosen";
 import { Menu } from "../ui/menu";
 import { useDraft } from "./drafts";
 
@@ -9,11 +11,12 @@ type Props = {
   draft: string;
   placeholder: string;
   isBusy: boolean;
-  onSend: (text: string, mode: WhenBusy) => Promise<boolean> | undefined;
+  files: Files;
+  onSend: (text: string, mode: WhenBusy, files: readonly Chosen[]) => Promise<boolean> | undefined;
   onStop?: () => void;
 };
 
-export function Composer({ draft, placeholder, isBusy, onSend, onStop }: Props) {
+export function Composer({ draft, placeholder, isBusy, files, onSend, onStop }: Props) {
   const [text, setText] = useDraft(draft);
   const area = useRef<HTMLTextAreaElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: it grows with what is written
@@ -22,11 +25,18 @@ export function Composer({ draft, placeholder, isBusy, onSend, onStop }: Props) 
     if (matchMedia("(pointer: fine)").matches) area.current?.focus({ preventScroll: true });
   }, []);
 
+  const isEmpty = !text.trim() && files.items.length === 0;
   const submit = (mode: WhenBusy) => {
     const said = text.trim();
-    if (!said) return;
+    const { items } = files;
+    if (!said && items.length === 0) return;
     setText("");
-    void onSend(said, mode)?.then((isSent) => !isSent && setText(said));
+    files.put([]);
+    void onSend(said, mode, items)?.then((isSent) => {
+      if (isSent) return;
+      setText(said);
+      files.put(items);
+    });
     area.current?.focus();
   };
   const onKey = (event: KeyboardEvent) => {
@@ -44,6 +54,7 @@ export function Composer({ draft, placeholder, isBusy, onSend, onStop }: Props) 
         submit("steer");
       }}
     >
+      <Attached files={files} />
       <textarea
         ref={area}
         rows={1}
@@ -52,10 +63,17 @@ export function Composer({ draft, placeholder, isBusy, onSend, onStop }: Props) 
         placeholder={placeholder}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={onKey}
+        onPaste={(event) => {
+          const pasted = [...event.clipboardData.files];
+          if (pasted.length === 0) return;
+          event.preventDefault();
+          files.add(pasted);
+        }}
         className="block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 outline-none placeholder:text-muted"
       />
       <div className="flex items-center gap-2 px-2 pb-2">
-        <span className="flex-1 truncate ps-2 text-xs text-muted">
+        <AttachButton files={files} />
+        <span className="flex-1 truncate text-xs text-muted">
           {isBusy ? "Enter steers · Ctrl+Enter waits its turn · Esc stops" : "Enter sends · Shift+Enter begins a line"}
         </span>
         {isBusy && onStop && (
@@ -73,7 +91,7 @@ export function Composer({ draft, placeholder, isBusy, onSend, onStop }: Props) 
         <div className="flex">
           <button
             type="submit"
-            disabled={!text.trim()}
+            disabled={isEmpty}
             aria-label={isBusy ? "Steer" : "Send"}
             title={isBusy ? "Steer" : "Send"}
             className={`inline-flex h-9 items-center gap-1.5 bg-accent px-3 text-sm font-medium text-on-accent disabled:bg-soft disabled:text-muted ${isBusy ? "rounded-s-xl" : "rounded-xl"}`}
@@ -81,7 +99,7 @@ export function Composer({ draft, placeholder, isBusy, onSend, onStop }: Props) 
             <ArrowUp className="size-4" />
             {isBusy ? "Steer" : "Send"}
           </button>
-          {isBusy && <Modes isOn={text.trim() !== ""} choose={submit} />}
+          {isBusy && <Modes isOn={!isEmpty} choose={submit} />}
         </div>
       </div>
     </form>

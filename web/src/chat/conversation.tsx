@@ -3,6 +3,8 @@ import { ArrowDown } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { api } from "../api/client";
 import { words } from "../api/problems";
+import { DropPlace } from "../files/attached";
+import { useFiles } from "../files/chosen";
 import { hasEnded, isOver, type View } from "../log/view";
 import { openOlder, type Pending, useStore } from "../store";
 import { Button, IconButton } from "../ui/button";
@@ -29,57 +31,61 @@ function Shown({ id, view, link }: { id: string; view: View; link: string }) {
   const { outer, inner, onScroll, isAtEnd, toEnd } = useStick();
   const { said, stop, clear } = useStopping(id);
   const away = useAway(id, view);
+  const files = useFiles();
   useRead(id, view);
   const last = view.turns.at(-1);
   const isBusy = last !== undefined && !isOver(last);
   const hasTasks = Object.values(view.tasks).some((each) => !hasEnded(each));
   return (
-    <div className="flex h-full min-h-0 flex-col" data-session={id} data-as-of={view.as_of} data-link={link}>
-      <Header view={view} />
-      <section
-        tabIndex={0}
-        aria-label="Conversation"
-        ref={outer}
-        onScroll={onScroll}
-        className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
-      >
-        <div ref={inner} className="mx-auto w-full max-w-3xl space-y-6 px-4 py-6 sm:px-6">
-          <Older id={id} isMore={view.next !== null} outer={outer} />
-          {view.turns.map((each) => (
-            <div key={each.id} className="space-y-6">
-              {away?.first === each.id && <WhileAway away={away} />}
-              <TurnView session_id={id} turn={each} isLast={each === last} />
-            </div>
-          ))}
-          <Status view={view} />
+    <DropPlace files={files} className="h-full min-h-0">
+      <div className="flex h-full min-h-0 flex-col" data-session={id} data-as-of={view.as_of} data-link={link}>
+        <Header view={view} />
+        <section
+          tabIndex={0}
+          aria-label="Conversation"
+          ref={outer}
+          onScroll={onScroll}
+          className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
+        >
+          <div ref={inner} className="mx-auto w-full max-w-3xl space-y-6 px-4 py-6 sm:px-6">
+            <Older id={id} isMore={view.next !== null} outer={outer} />
+            {view.turns.map((each) => (
+              <div key={each.id} className="space-y-6">
+                {away?.first === each.id && <WhileAway away={away} />}
+                <TurnView session_id={id} turn={each} isLast={each === last} />
+              </div>
+            ))}
+            <Status view={view} />
+          </div>
+        </section>
+        <div className="relative mx-auto w-full max-w-3xl space-y-2 px-4 pb-4 sm:px-6">
+          {!isAtEnd && (
+            <IconButton
+              label="To the end"
+              className="!absolute -top-11 left-1/2 border border-line bg-panel shadow-md"
+              onClick={toEnd}
+            >
+              <ArrowDown className="size-4" />
+            </IconButton>
+          )}
+          {!isBusy && <Stopped said={said} hasTasks={hasTasks && said !== null} stopAll={() => void stop(true)} />}
+          <Chips session_id={id} inbox={view.inbox} pending={pending} />
+          <Composer
+            draft={id}
+            placeholder={isBusy ? "Say something meanwhile" : `Message ${view.session.agent}`}
+            isBusy={isBusy}
+            onStop={() => void stop()}
+            files={files}
+            onSend={(text, mode, chosen) => {
+              clear();
+              toEnd();
+              void send(id, text, mode, chosen);
+              return undefined;
+            }}
+          />
         </div>
-      </section>
-      <div className="relative mx-auto w-full max-w-3xl space-y-2 px-4 pb-4 sm:px-6">
-        {!isAtEnd && (
-          <IconButton
-            label="To the end"
-            className="!absolute -top-11 left-1/2 border border-line bg-panel shadow-md"
-            onClick={toEnd}
-          >
-            <ArrowDown className="size-4" />
-          </IconButton>
-        )}
-        {!isBusy && <Stopped said={said} hasTasks={hasTasks && said !== null} stopAll={() => void stop(true)} />}
-        <Chips session_id={id} inbox={view.inbox} pending={pending} />
-        <Composer
-          draft={id}
-          placeholder={isBusy ? "Say something meanwhile" : `Message ${view.session.agent}`}
-          isBusy={isBusy}
-          onStop={() => void stop()}
-          onSend={(text, mode) => {
-            clear();
-            toEnd();
-            void send(id, text, mode);
-            return undefined;
-          }}
-        />
       </div>
-    </div>
+    </DropPlace>
   );
 }
 

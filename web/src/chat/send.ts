@@ -2,10 +2,12 @@
 import { api, newKey } from "../api/client";
 import { Problem, words } from "../api/problems";
 import type { Accepted, Session, WhenBusy } from "../api/types";
+import { asked, type Chosen, sendFiles } from "../files/chosen";
 import { type Pending, setPending } from "../store";
 
-export async function send(id: string, text: string, mode: WhenBusy): Promise<void> {
-  await deliver(id, { key: newKey(), text, mode, error: null });
+export async function send(id: string, text: string, mode: WhenBusy, files: readonly Chosen[] = []): Promise<void> {
+  const said = text || files.map(({ name }) => name).join(", ");
+  await deliver(id, { key: newKey(), text: said, mode, files, error: null });
 }
 
 /** The same message under the same key: however often it is sent, it is said once. */
@@ -14,13 +16,19 @@ export async function sendAgain(id: string, pending: Pending): Promise<void> {
 }
 
 async function deliver(id: string, message: Pending): Promise<void> {
-  const { key, text, mode } = message;
+  const { key, text, mode, files } = message;
+  const change = (to: (before: Pending) => Partial<Pending>) =>
+    setPending(id, (all) => all.map((each) => (each.key === key ? { ...each, ...to(each) } : each)));
   setPending(id, (all) => [...all.filter((each) => each.key !== key), message]);
   try {
-    const accepted = await api.post<Accepted>(`sessions/${id}/messages`, { text, when_busy: mode }, key);
-    setPending(id, (all) => all.map((each) => (each.key === key ? { ...each, input_id: accepted.input_id } : each)));
+    const ids = await sendFiles(id, files, (sent) =>
+      change((before) => ({ files: before.files.map((each) => (each.key === sent.key ? sent : each)) })),
+    );
+    const body = { text, when_busy: mode, files: asked(ids) };
+    const { input_id } = await api.post<Accepted>(`sessions/${id}/messages`, body, key);
+    change(() => ({ input_id }));
   } catch (error) {
-    setPending(id, (all) => all.map((each) => (each.key === key ? { ...each, error: words(error) } : each)));
+    change(() => ({ error: words(error) }));
   }
 }
 

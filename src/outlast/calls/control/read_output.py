@@ -1,4 +1,4 @@
-"""`read_output`: long results, and the raw output of calls and tasks, in pieces."""
+"""`read_output`: results that are long or were left out, and the raw output of calls and tasks, in pieces."""
 
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -10,6 +10,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_core import to_json
 
 from outlast.calls.call import RunningCall
+from outlast.calls.control import stored_result
 from outlast.calls.control.parts import ControlParts, this_call
 from outlast.ids import SessionId, TaskId
 from outlast.store.database import retry_while_unavailable
@@ -32,7 +33,7 @@ def read_output(parts: ControlParts) -> Tool[Any]:
             Field(description="auto: the raw output if there is any, else the result."),
         ] = "auto",
     ) -> dict[str, Any]:
-        """Read a long result, or the raw output of a call or task, piece by piece."""
+        """Read a result that is long or was left out, or the raw output of a call or task, piece by piece."""
         return await reader.read(this_call(), id, offset=offset, length=min(length, LONGEST_PIECE), what=what)
 
     return Tool(read_output, takes_ctx=False, metadata=hints(read_only=True, budget=None))
@@ -46,6 +47,8 @@ class OutputReader:
 
     async def read(self, call: RunningCall, id: str, *, offset: int, length: int, what: str) -> dict[str, Any]:
         call_id, task = await self._resolve(call.session_id, id)
+        if call_id is None:
+            return await self._of_history(call.session_id, id, offset, length, what)
         if what != "result":
             piece = await self._parts.read(
                 lambda connection: outputs.read(connection, call.session_id, call_id, offset=offset, length=length)
@@ -58,11 +61,19 @@ class OutputReader:
                         {} if removed is None else {"removed": f"on {removed:%Y-%m-%d}; output is kept for a time only"}
                     )
                 return told
-        text = await self._result(call.session_id, call_id, task)
-        part = text[offset : offset + length]
-        return _piece(part, offset, min(offset + length, len(text)), len(text))
+        return _piece_of(await self._result(call.session_id, call_id, task), offset, length)
 
-    async def _resolve(self, session_id: SessionId, id: str) -> tuple[str, Task | None]:
+    async def _of_history(self, session_id: SessionId, id: str, offset: int, length: int, what: str) -> dict[str, Any]:
+        text = None if what == "output" else await stored_result.find(self._parts, session_id, id)
+        if text is None:
+            raise ToolFailed(
+                f"There is no {'output' if what == 'output' else 'result'} of {id!r} in this conversation."
+            )
+        return _piece_of(text, offset, length)
+
+    async def _resolve(self, session_id: SessionId, id: str) -> tuple[str | None, Task | None]:
+        """Neither a task nor a call with output or a long result: None; what it came to stands in history alone."""
+
         def read(connection: sa.Connection) -> tuple[Task | None, bool]:
             task = tasks.get(connection, TaskId(id)) or tasks.of_call(connection, session_id, id)
             is_known = outputs.total(connection, session_id, id) > 0
@@ -71,17 +82,21 @@ class OutputReader:
         task, is_known = await self._parts.read(read)
         if task is not None and task.session_id == session_id:
             return task.output_id, task
-        if is_known:
-            return id, None
-        raise ToolFailed(f"There is no output or long result of {id!r} in this conversation.")
+        return (id, None) if is_known else (None, None)
 
     async def _result(self, session_id: SessionId, call_id: str, task: Task | None) -> str:
         file = await self._parts.read(lambda connection: outputs.result_file(connection, session_id, call_id))
         if file is not None:
             return (await retry_while_unavailable(lambda: self._parts.files.get(file))).decode()
+        if task is None and (text := await stored_result.find(self._parts, session_id, call_id)) is not None:
+            return text
         if task is None or not task.is_over:
             raise ToolFailed(f"{call_id!r} has no result yet.")
         return task.result if isinstance(task.result, str) else to_json(task.result).decode()
+
+
+def _piece_of(text: str, offset: int, length: int) -> dict[str, Any]:
+    return _piece(text[offset : offset + length], offset, min(offset + length, len(text)), len(text))
 
 
 def _piece(text: str, offset: int, next_offset: int, total: int, *, cut: int = 0) -> dict[str, Any]:

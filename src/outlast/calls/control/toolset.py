@@ -42,7 +42,7 @@ be woken when it ends.
 - Work that may take long and whose result you do not need at once can be set going with spawn_background: you get its \
 task at once, and its result as above. Several run side by side; some may wait for a place.
 - Use check_background only if you cannot go on without the result, or to list or cancel tasks.
-- A result marked "truncated" and the raw output of a task are read in pieces with read_output, \
+- A result marked "truncated" or left out and the raw output of a task are read in pieces with read_output, \
 files with read_file.
 - If a call "may or may not have taken effect", check before you repeat it.
 - A message of the user may reach you between your steps: acknowledge it and take it into account.

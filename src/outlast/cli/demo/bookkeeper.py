@@ -6,8 +6,8 @@ from typing import Any
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
-from outlast.calls.call import output, progress
-from outlast.cli.demo.wording import about, about_end, is_end, last_words
+from outlast.calls.call import artifact, output, progress
+from outlast.cli.demo.wording import FOUND, about, about_end, is_end, last_words
 from outlast.testing import ScriptedModel, Step, call, last_user_text, reasoning, text
 from outlast.tool_hints import hints
 
@@ -49,6 +49,7 @@ def make_agent() -> Agent[None, str]:
             output(f"{year}-{month:02}: 40 invoices\n")
             progress(month, 12, unit="months")
             await asyncio.sleep(MONTH_SECONDS)
+        artifact(FOUND, b"supplier,month,euros\nFjord AS,March,312\n", "text/csv")
         return {"year": year, "invoices": 480, "paid_twice": ["Fjord AS, March"]}
 
     @agent.tool_plain(metadata=hints(read_only=True, narrate={"running": "Looking for new invoices"}))

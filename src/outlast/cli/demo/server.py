@@ -17,6 +17,7 @@ def what_to_type() -> Sequence[str]:
         f"  {outlast} send --new --wait 'Pay the invoice from Nordlys.'   # waits until a person allows it",
         f"  {outlast} approvals; {outlast} approve TASK   # the person: here, or in the page",
         f"  {outlast} send --wait 'Was any invoice of this year paid twice?'   # goes on in the background",
+        f"  {outlast} files list SESSION; {outlast} files get FILE   # what it found, once it is done",
         f"  {outlast} send --turn 'Check 2025 as well, and do not wait for it.'   # work that the model spawns",
         f"  {outlast} send --turn 'Check the mailbox every morning at 8.'   # a schedule: {outlast} schedules list",
         f"  {outlast} ps; {outlast} logs -f TASK; {outlast} attach SESSION",

@@ -3,6 +3,9 @@
 import json
 from typing import Any, cast
 
+FOUND = "paid-twice.csv"
+"""The file in which a check says what it has found."""
+
 _END = "<background_result"
 _NOTICE_ENDS = "</runtime_notice>"
 _RESULT = "\nResult: "
@@ -28,7 +31,8 @@ def about(result: Any) -> str:
     if "euros" in found:
         return f"Done: {found['euros']:,} EUR went to {found['supplier']}; it arrives on {found['arrives']}."
     if "paid_twice" in found:
-        return f"The check is done: {found['invoices']} invoices, and one was paid twice: {found['paid_twice'][0]}."
+        what = f"{found['invoices']} invoices, and one was paid twice: {found['paid_twice'][0]}"
+        return f"The check is done: {what}. It is in {FOUND}."
     if "letters" in found:
         return f"There is one new letter: {found['letters'][0]}."
     if "schedule_id" in found:
@@ -38,7 +42,7 @@ def about(result: Any) -> str:
 
 def about_end(told: str) -> str:
     """What to say at the end of a background task."""
-    result = told.partition(_RESULT)[2].partition("</background_result>")[0]
+    result = told.partition(_RESULT)[2].partition("</background_result>")[0].partition("\n")[0]
     try:
         return about(json.loads(result))
     except ValueError:

@@ -91,6 +91,8 @@ class HistoryCompacted(TypedDict):
     results_cut: int
     characters_before: int
     characters_after: int
-    reason: Annotated[str, Field(description="window, refused_as_too_long, summarised")]
+    reason: Annotated[
+        str, Field(description="window, refused_as_too_long, summarised, left_out: no summary could be made")
+    ]
     summary: NotRequired[Annotated[str, Field(description="what the model is sent in place of the oldest messages")]]
     up_to: NotRequired[Annotated[int, Field(description="the position of the last of them in history")]]

@@ -16,6 +16,7 @@ from outlast.agents import failure
 from outlast.agents.compact import CHARACTERS_PER_TOKEN
 from outlast.agents.host import AgentHost, TurnContext
 from outlast.agents.messages import history
+from outlast.agents.size import schema_size
 from outlast.calls.record import Unconfirmed
 from outlast.calls.within.channel import CallChannel
 from outlast.clock import monotonic
@@ -241,7 +242,8 @@ class Attempt:
         policy, model = self._parts.policy, cast(Any, host.model_for(self._model(host)))
         window = policy.context_window or (model.context_window if isinstance(model, Model) else None)
         characters = None if window is None else int(window * policy.compact_above * CHARACTERS_PER_TOKEN)
-        room = None if characters is None else max(characters - host.overhead, characters // 4)
+        overhead = host.overhead or host.declared_size + _size_of(run)
+        room = None if characters is None else max(characters - overhead, characters // 4)
         is_forced = run.is_too_long and run.shortened > 1
         bounds = Bounds(policy.history_window, room)
         chosen = cast(Any, self._parts.summary_model or model)
@@ -402,6 +404,11 @@ class Attempt:
 def _going_on(run: TurnRun) -> set[str]:
     """The ids of calls that go on without the turn."""
     return set() if run.hook is None else run.hook.records.going_on()
+
+
+def _size_of(run: TurnRun) -> int:
+    """About how many characters the runtime's own tools and instructions take in each request."""
+    return len(run.instructions or "") + sum(schema_size(each.tool_def) for each in run.control.tools.values())
 
 
 def _cause_of(stop_reason: str | None) -> Cause:

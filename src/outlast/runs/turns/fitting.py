@@ -91,11 +91,23 @@ async def fit(run: "TurnRun", model: object, *, bounds: Bounds, is_forced: bool 
         is_stored = prefix is not None
     if prefix is None:
         prefix = summary.standing_for(count, None, window.system)
+        old: list[ModelMessage] = [each.message for each in window.entries[:cut]]
+        run.log.add(EventType.HISTORY_COMPACTED, {**_told(old, prefix, "left_out"), "messages": count})
     gone = cut + (window.prefix is not None)
     window.entries, window.prefix, window.left_out = window.entries[cut:], prefix, 0
     run.messages[:] = [prefix, *run.messages[gone:]]
     run.own_from += 1 - gone
     return is_stored or bool(cut)
+
+
+def _told(old: Sequence[ModelMessage], prefix: ModelRequest, reason: str) -> dict[str, Any]:
+    return {
+        "messages": len(old),
+        "results_cut": 0,
+        "characters_before": compact.size(old),
+        "characters_after": compact.size([prefix]),
+        "reason": reason,
+    }
 
 
 async def _summarised(run: "TurnRun", model: Model[Any] | str, bounds: Bounds, cut: int) -> ModelRequest | None:
@@ -107,7 +119,9 @@ async def _summarised(run: "TurnRun", model: Model[Any] | str, bounds: Bounds, c
     longest = summary.MOST_SUMMARY if bounds.characters is None else bounds.characters // 4
     try:
         async with asyncio.timeout(min(run.policy.idle_timeout, _LONGEST).total_seconds()):
-            response = await summary.ask(model, old, earlier=window.prefix, most=most)
+            told = summary.transcript(old, earlier=window.prefix, most=most)
+            # What is stored may hold values that were registered as secrets after it was said.
+            response = await summary.ask(model, run.log.secrets.mask(told))
         text = run.log.secrets.mask(summary.text_of(response, most=longest))
         if not text:
             raise ValueError("the model said nothing")
@@ -120,22 +134,14 @@ async def _summarised(run: "TurnRun", model: Model[Any] | str, bounds: Bounds, c
     prefix = history.masked(summary.standing_for(up_to, text, window.system), run.log.secrets)
     assert isinstance(prefix, ModelRequest)
     body = await history.encode(run.log.files, run.claim.fence.session_id, prefix)
-    told = {
-        "messages": len(said),
-        "results_cut": 0,
-        "characters_before": compact.size(said),
-        "characters_after": compact.size([prefix]),
-        "reason": "summarised",
-        "summary": text[:4_000],
-        "up_to": up_to,
-    }
+    shown = {**_told(said, prefix, "summarised"), "summary": text[:4_000], "up_to": up_to}
 
     def keep(unit: Unit) -> None:
         fence = run.claim.fence
         summaries.drop_after(unit, fence.session_id, up_to - 1)
         made = Summary(up_to, body, response.model_name)
         summaries.add(unit, fence.session_id, made, usage=used, turn_id=fence.turn_id)
-        unit.append(fence.session_id, [Draft(EventType.HISTORY_COMPACTED, told, fence.turn_id)])
+        unit.append(fence.session_id, [Draft(EventType.HISTORY_COMPACTED, shown, fence.turn_id)])
 
     await run.log.commit("summary", keep)
     return prefix

@@ -30,7 +30,7 @@ from outlast.runs.turns.turn_usage import TurnUsage
 from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.files.spill import unpack_object
-from outlast.store.repositories import events, tasks
+from outlast.store.repositories import events, summaries, tasks
 from outlast.store.repositories.stored_task import Task
 from outlast.transitions.turn import Claim, Fence
 
@@ -60,7 +60,7 @@ async def load(
     if history.open_calls(messages):
         book = await _book(parts, fence, messages[before:], entries)
     used = TurnUsage(log, claim.owner_id, _usage(messages[own_from:]), requests=claim.turn.requests)
-    for usage in await _used_by_calls(parts, claim) if own_from < len(messages) else ():
+    for usage in await _used_before(parts, claim, has_own=own_from < len(messages)):
         used.total.add(usage)
         used.requests_of_calls += usage["requests"]
     calls = TurnCalls(parts.calls, log, claim.agent, claim.owner_id, lease, press_after=parts.policy.steer_parks_after)
@@ -106,16 +106,20 @@ async def _book(
     return read_book(messages, whole, parked)
 
 
-async def _used_by_calls(parts: WorkerParts, claim: Claim) -> list[dict[str, Any]]:
-    """What agents used that the turn's tools ran, by calls that have ended: it stands in the log, not in history."""
+async def _used_before(parts: WorkerParts, claim: Claim, *, has_own: bool) -> list[dict[str, Any]]:
+    """What stands in no message of the turn: its earlier attempts had summaries made, and its tools ran agents."""
+    fence, first = claim.fence, claim.turn.first_event
+    if fence.attempt == 1 and not has_own:
+        return []
 
-    def read(connection: sa.Connection) -> list[Event]:
-        fence, first = claim.fence, claim.turn.first_event
+    def read(connection: sa.Connection) -> list[dict[str, Any]]:
+        made = summaries.usage_of_turn(connection, fence.session_id, fence.turn_id)
         ended = (EventType.CALL_ENDED.value,)
-        return events.of_turn(connection, fence.session_id, fence.turn_id, ended, after=first - 1)
+        calls = events.of_turn(connection, fence.session_id, fence.turn_id, ended, after=first - 1)
+        used = [each.data["usage"] for each in calls if each.data.get("usage")]
+        return [*({"requests": 1, **each} for each in made), *used]
 
-    found = await retry_while_unavailable(lambda: parts.database.read(read))
-    return [each.data["usage"] for each in found if each.data.get("usage")]
+    return await retry_while_unavailable(lambda: parts.database.read(read))
 
 
 def _usage(own: Sequence[ModelMessage]) -> Usage:

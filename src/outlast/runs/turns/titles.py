@@ -31,7 +31,9 @@ async def make_title(parts: WorkerParts, claim: Claim, model: Model | str, text:
     """A person's title wins, whenever it comes. If none can be made, the first words of the message stand for it."""
     try:
         async with asyncio.timeout(_SECONDS):
-            request = ModelRequest(parts=[SystemPromptPart(_ASKED), UserPromptPart(text[:_MOST_ASKED])])
+            request = ModelRequest(
+                parts=[SystemPromptPart(_ASKED), UserPromptPart(parts.secrets.mask(text)[:_MOST_ASKED])]
+            )
             response = await direct.model_request(model, [request])
         said = "".join(each.content for each in response.parts if isinstance(each, TextPart))
         title = " ".join(parts.secrets.mask(said).split()).strip("\"'“”.")[: profile.MAX_TITLE]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import sqlalchemy as sa
+from pydantic_core import to_json
 
 from outlast.ids import SessionId, TurnId
 from outlast.store.locked_session import LockedSession
@@ -92,6 +93,21 @@ def recent(connection: sa.Connection, session_id: SessionId, *, limit: int) -> l
     query = _COLUMNS.where(messages.c.session_id == session_id, messages.c.superseded_by.is_(None))
     found = connection.execute(query.order_by(messages.c.position.desc()).limit(limit)).all()
     return [MessageRow(*row) for row in reversed(found)]
+
+
+def with_result(connection: sa.Connection, session_id: SessionId, call_id: str) -> list[MessageRow]:
+    """Those that may hold what a call came to, the latest first: all that name it, and all that stand elsewhere whole.
+
+    It looks at every message of the session: for what a model asks now and then, not for each turn.
+    """
+    named = messages.c.body.contains(f'"tool_call_id":{to_json(call_id).decode()}', autoescape=True)
+    query = _COLUMNS.where(
+        messages.c.session_id == session_id,
+        messages.c.kind == "request",
+        messages.c.superseded_by.is_(None),
+        sa.or_(named, messages.c.body.startswith('{"$file":', autoescape=True)),
+    )
+    return [MessageRow(*row) for row in connection.execute(query.order_by(messages.c.position.desc()))]
 
 
 def supersede(unit: Unit, session_id: SessionId, *, after: int, by: TurnId) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from outlast.ids import SessionId, TurnId
 from outlast.store.sql.statement import Statement
@@ -43,6 +43,12 @@ def of_session(connection: sa.Connection, session_id: SessionId, *, up_to: int |
     if up_to is not None:
         query = query.where(summaries.c.up_to <= up_to)
     return [Summary(*row) for row in connection.execute(query.order_by(summaries.c.up_to))]
+
+
+def usage_of_turn(connection: sa.Connection, session_id: SessionId, turn_id: TurnId) -> list[dict[str, Any]]:
+    """What the summaries took that were made in a turn, each as its response told."""
+    query = sa.select(summaries.c.usage).where(summaries.c.session_id == session_id, summaries.c.turn_id == turn_id)
+    return [from_json(used) for used in connection.execute(query).scalars() if used is not None]
 
 
 def add(

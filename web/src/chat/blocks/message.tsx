@@ -1,21 +1,22 @@
 // What a person said, where the model was told it.
-import { Paperclip, Pencil } from "lucide-react";
+import { Pencil } from "lucide-react";
 import { memo, useState } from "react";
 import { useLocation } from "wouter";
 import { words } from "../../api/problems";
+import { known } from "../../files/chosen";
 import type { MessageBlock } from "../../log/view";
 import { useStore } from "../../store";
 import { Button, IconButton } from "../../ui/button";
 import { CopyButton } from "../../ui/copy";
 import { Refused } from "../../ui/empty";
 import { forkBefore, send } from "../send";
+import { Shown } from "./file";
 
 type Props = { session_id: string; turn_id: string; block: MessageBlock };
 
 export const MessageBubble = memo(function MessageBubble({ session_id, turn_id, block }: Props) {
   const [isEdited, setEdited] = useState(false);
-  if (isEdited)
-    return <Edit session_id={session_id} turn_id={turn_id} text={block.text} close={() => setEdited(false)} />;
+  if (isEdited) return <Edit session_id={session_id} turn_id={turn_id} block={block} close={() => setEdited(false)} />;
   return (
     <div className="group relative flex flex-col items-end gap-1" data-block="message">
       <div
@@ -25,10 +26,7 @@ export const MessageBubble = memo(function MessageBubble({ session_id, turn_id, 
         {block.text}
       </div>
       {block.files.map((each) => (
-        <span key={each.id ?? each.name} className="flex items-center gap-1.5 text-xs text-muted">
-          <Paperclip className="size-3.5" />
-          {each.name ?? each.media_type}
-        </span>
+        <Shown key={each.id ?? each.name} file={each} />
       ))}
       <div className="absolute top-full right-0 z-10 flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100">
         <CopyButton text={block.text} />
@@ -40,18 +38,18 @@ export const MessageBubble = memo(function MessageBubble({ session_id, turn_id, 
   );
 });
 
-type EditProps = { session_id: string; turn_id: string; text: string; close: () => void };
+type EditProps = { session_id: string; turn_id: string; block: MessageBlock; close: () => void };
 
-function Edit({ session_id, turn_id, text: before, close }: EditProps) {
+function Edit({ session_id, turn_id, block, close }: EditProps) {
   const session = useStore((state) => state.views[session_id]?.session);
-  const [text, setText] = useState(before);
+  const [text, setText] = useState(block.text);
   const [refused, setRefused] = useState<string | null>(null);
   const [, go] = useLocation();
   const save = async () => {
     if (session === undefined) return;
     try {
       const made = await forkBefore(session, turn_id);
-      void send(made.id, text, "steer");
+      void send(made.id, text, "steer", block.files.flatMap(known));
       go(`/sessions/${made.id}`);
     } catch (error) {
       setRefused(words(error));

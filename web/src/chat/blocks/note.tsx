@@ -39,7 +39,9 @@ export const Note = memo(function Note({ block }: { block: NoteBlock }) {
         {block.text}
       </p>
     );
-  const [first = "", ...rest] = (WORDS[block.kind] ?? block.text).split("\n");
+  const [first = "", ...said] = (WORDS[block.kind] ?? block.text).split("\n");
+  const summary = block.kind === "compacted" ? block.details?.summary : undefined;
+  const rest = typeof summary === "string" ? ["What it is told in their place:", summary] : said;
   return (
     <details className="group text-sm text-muted" data-block="note">
       <summary className="flex list-none items-center gap-2">
