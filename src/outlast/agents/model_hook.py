@@ -62,7 +62,7 @@ class ModelHook(AbstractCapability[Any]):
         elif window is not None:
             chosen, is_more = compact.fitted(messages, most=most, aim=int(most * _AIM))
             if is_more and not chosen.cut <= self.cut:
-                self._tell(messages, chosen, "window")
+                self._say(messages, chosen, "window")
             self.cut |= chosen.cut
         return replace(request_context, messages=compact.apply(messages, self.cut)) if self.cut else request_context
 
@@ -71,9 +71,9 @@ class ModelHook(AbstractCapability[Any]):
         chosen = compact.choose(messages, most=int(min(most or total, total) // 2 * _AIM))
         if chosen.cut != self.cut:
             self.cut = chosen.cut
-            self._tell(messages, chosen, "refused_as_too_long")
+            self._say(messages, chosen, "refused_as_too_long")
 
-    def _tell(self, messages: Sequence[ModelMessage], chosen: compact.Compaction, reason: str) -> None:
+    def _say(self, messages: Sequence[ModelMessage], chosen: compact.Compaction, reason: str) -> None:
         self.tell(
             {
                 "messages": len(messages),

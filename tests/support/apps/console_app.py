@@ -2,12 +2,13 @@
 database, so that a server that was killed and started again finds it open."""
 
 import asyncio
+import base64
 from pathlib import Path
 
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ToolReturnPart
+from pydantic_ai.messages import BinaryContent, ModelMessage, ToolReturnPart, UserPromptPart
 
-from outlast import Outlast, Settings, hints, output, progress
+from outlast import Outlast, Settings, artifact, hints, output, progress
 from outlast.testing import ScriptedModel, Step, call, error, gate, last_user_text, reasoning, text
 
 HOSTILE = """# Look
@@ -34,6 +35,21 @@ async def _open(name: str) -> None:
         await asyncio.sleep(0.02)
 
 
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAbUlEQVR42hXNQRUAUQhC0QlmCEMY4oUwBCEIQazxs70H+Io0GQJZImIS8hVu"
+    "PBi8WNg4+ECNBoEWCRkFHWyzw8IuK9Zs2AMahpfDK97oHR5MM/NolhFjJsxBNz2v1kuLNh36oJoabrKWEmUq1A9gkV8BZmuYxAAAAABJRU5E"
+    "rkJggg=="
+)
+PAGE = b"<h1>Levels</h1><script>document.title = 'taken'</script>"
+
+
+def _images(messages: list[ModelMessage]) -> int:
+    """In the message that was sent last."""
+    parts = [part for part in messages[-1].parts if isinstance(part, UserPromptPart)]
+    content = [each for part in parts if not isinstance(part.content, str) for each in part.content]
+    return sum(isinstance(each, BinaryContent) and each.is_image for each in content)
+
+
 def _reply(messages: list[ModelMessage]) -> Step:
     last = messages[-1].parts[-1]
     said = last_user_text(messages) or ""
@@ -55,6 +71,10 @@ def _reply(messages: list[ModelMessage]) -> Step:
             return call("pay", euros=100)
         case "hostile":
             return text(HOSTILE, chunk=40)
+        case "draw":
+            return call("draw")
+        case "images":
+            return f"I was sent {_images(messages)} images."
         case "fail":
             return error(400)
         case _:
@@ -97,6 +117,16 @@ def _make() -> Outlast[None, str]:
             await asyncio.sleep(0.01)
         output("\x1b[31mThe last line.\x1b[0m\n")
         return "All said."
+
+    @agent.tool_plain(metadata=hints(budget=0.05))
+    async def draw() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Make files, in the background."""
+        await asyncio.sleep(0.1)
+        artifact("levels.png", PICTURE, "image/png")
+        artifact("levels.csv", b"place,metres\nbridge,2\n", "text/csv")
+        artifact("levels.html", PAGE, "text/html")
+        artifact("levels.bin", bytes(range(256)), "application/octet-stream")
+        return "drawn"
 
     @agent.tool_plain(metadata=hints(approve=True))
     async def pay(euros: int) -> str:  # pyright: ignore[reportUnusedFunction]

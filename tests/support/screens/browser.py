@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from tests.support.screens.node import FOLDER, node
@@ -52,6 +53,10 @@ class Page:
 
     async def fill(self, selector: str, text: str) -> None:
         await self._do("fill", text, selector=selector)
+
+    async def choose(self, selector: str, file: Path) -> None:
+        """Choose a file in a field for files, shown or not."""
+        await self._do("setInputFiles", str(file), selector=selector)
 
     async def press(self, selector: str, key: str) -> None:
         await self._do("press", key, selector=selector)

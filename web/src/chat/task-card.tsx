@@ -5,6 +5,7 @@ import { api } from "../api/client";
 import { words } from "../api/problems";
 import type { Task, TaskSnapshot } from "../api/types";
 import { hasEnded } from "../log/view";
+import { Made } from "../tasks/artifacts";
 import { unknown } from "../tasks/live";
 import { Button } from "../ui/button";
 import { Refused } from "../ui/empty";
@@ -49,6 +50,7 @@ export const TaskCard = memo(function TaskCard({ task, tool }: Props) {
       {!isOver && task.detail && <p className="text-xs text-muted">{task.detail}</p>}
       {task.state === "failed" && error?.message && !task.settled && <p className="text-bad">{error.message}</p>}
       {task.state === "awaiting_input" && <RequestCard task={task} />}
+      <Made artifacts={task.artifacts ?? []} />
       {isOver && unknown(task) && <SettleTask task={task} />}
     </section>
   );

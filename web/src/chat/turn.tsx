@@ -79,7 +79,12 @@ function grouped(blocks: readonly Block[], isTurnOver: boolean): (Block | Step[]
 
 function isDull(block: Block): block is Step {
   if (block.type === "reasoning") return true;
-  return block.type === "call" && block.outcome === "success" && !block.task_id && block.files.length === 0;
+  return (
+    block.type === "call" &&
+    block.outcome === "success" &&
+    !block.task_id &&
+    block.files.length + block.artifacts.length === 0
+  );
 }
 
 function Steps({ session_id, blocks }: { session_id: string; blocks: Step[] }) {

@@ -6,20 +6,27 @@ import { Card } from "../ui/frame";
 type File = { id?: string | null; name?: string | null; media_type: string; bytes: number };
 
 export function Artifacts({ task }: { task: Task }) {
-  const files = task.artifacts.map(fileOf).filter((each) => each !== null);
-  if (files.length === 0) return null;
+  const { length } = task.artifacts;
+  if (length === 0) return null;
   return (
-    <Card title={files.length === 1 ? "A file that it made" : `${files.length} files that it made`}>
-      <div className="flex flex-wrap gap-3">
-        {files.map((each, index) => (
-          <Shown key={each.id ?? index} file={each} />
-        ))}
-      </div>
+    <Card title={length === 1 ? "A file that it made" : `${length} files that it made`}>
+      <Made artifacts={task.artifacts} />
     </Card>
   );
 }
 
-function fileOf(artifact: Record<string, unknown>): File | null {
+export function Made({ artifacts }: { artifacts: readonly Record<string, unknown>[] }) {
+  if (artifacts.length === 0) return null;
+  return (
+    <div className="flex flex-wrap gap-3">
+      {artifacts.map(fileOf).map((each, index) => (
+        <Shown key={each.id ?? index} file={each} />
+      ))}
+    </div>
+  );
+}
+
+function fileOf(artifact: Record<string, unknown>): File {
   const { id, file_id, name, media_type, bytes, size } = artifact;
   const known = id ?? file_id;
   const many = bytes ?? size;

@@ -14,6 +14,7 @@ import { memo, useState } from "react";
 import type { TaskSnapshot } from "../../api/types";
 import type { CallBlock } from "../../log/view";
 import { useStore } from "../../store";
+import { Made } from "../../tasks/artifacts";
 import { Elapsed } from "../../ui/time";
 import { SettleCall } from "../settle";
 import { TaskCard } from "../task-card";
@@ -62,6 +63,7 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
         )}
         {task && <TaskCard task={task} tool={block.tool} />}
       </div>
+      {!task && <Made artifacts={block.artifacts} />}
       {block.files.map((each, index) => (
         <Shown key={each.id ?? index} file={each} />
       ))}

@@ -28,7 +28,7 @@ export function Shown({ file }: { file: ShownFile }) {
 function Picture({ href, name, bytes }: { href: string; name: string; bytes: number }) {
   const [isLost, setLost] = useState(false);
   return (
-    <figure className="w-fit max-w-full space-y-1" data-block="file">
+    <figure className="w-fit max-w-full space-y-1" data-file>
       {isLost ? (
         <Label name={name} bytes={bytes} />
       ) : (
@@ -60,7 +60,7 @@ function Document({ href, name, file }: { href: string; name: string; file: Show
     }
   };
   return (
-    <div className={`max-w-full space-y-2 ${text === null ? "w-fit" : "w-full"}`} data-block="file">
+    <div className={`max-w-full space-y-2 ${text === null ? "w-fit" : "w-full"}`} data-file>
       <div className="flex w-fit max-w-full items-center gap-1">
         <Label name={name} bytes={file.bytes} />
         {TEXT.test(file.media_type) && (
