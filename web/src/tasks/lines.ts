@@ -9,9 +9,11 @@ const OTHER = new RegExp(`${String.fromCharCode(27)}(\\[[0-9;?]*[A-Za-ln-z]|\\][
 
 /** What a terminal would show of a line after what was written over it. */
 function shown(line: string): string {
-  const plain = line.replace(OTHER, "").replace(/\r+$/, "");
-  const at = plain.lastIndexOf("\r");
-  return at < 0 ? plain : plain.slice(at + 1);
+  const plain = line.replace(OTHER, "");
+  let end = plain.length;
+  while (end > 0 && plain[end - 1] === "\r") end--; // not by a pattern: many of them before a word would take its square
+  const at = end > 0 ? plain.lastIndexOf("\r", end - 1) : -1;
+  return plain.slice(at + 1, end);
 }
 
 /** The colours that still hold at the end of a line. */
