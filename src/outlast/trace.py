@@ -1,5 +1,7 @@
 """OpenTelemetry spans of turns and tools; those of requests are FastAPI's. Without an SDK they cost next to nothing.
 
+Of an error a span says the type alone: its words may have a secret in them, and the log has them masked.
+
 A turn may begin later and in another process than the request that asked for it: the request's trace is kept with
 the message, and the turn goes on with it.
 """
@@ -33,8 +35,31 @@ def turn_span(bodies: Iterable[Mapping[str, Any]], attributes: Mapping[str, Any]
     first = next((each for each in carriers if each), None)
     parent = context.Context() if first is None else propagate.extract(first, context.Context())
     name = f"turn {attributes.get('outlast.agent', '')}".strip()
-    with _tracer.start_as_current_span(name, parent, kind=SpanKind.CONSUMER, attributes=dict(attributes)) as span:
+    with _span(name, attributes, parent, kind=SpanKind.CONSUMER) as span:
         yield span
+
+
+@contextmanager
+def _span(
+    name: str,
+    attributes: Mapping[str, Any],
+    parent: context.Context | None = None,
+    *,
+    kind: SpanKind = SpanKind.INTERNAL,
+) -> Generator[Span]:
+    with _tracer.start_as_current_span(
+        name,
+        parent,
+        kind=kind,
+        attributes=dict(attributes),
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield span
+        except BaseException as exc:
+            span.set_status(Status(StatusCode.ERROR, type(exc).__name__))
+            raise
 
 
 def traced(tool: str, call_id: str, run: ToolCode) -> ToolCode:
@@ -44,11 +69,7 @@ def traced(tool: str, call_id: str, run: ToolCode) -> ToolCode:
 
     async def in_span(args: Any) -> Any:
         attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.call.id": call_id}
-        with _tracer.start_as_current_span(f"tool {tool}", attributes=attributes) as span:
-            try:
-                return await run(args)
-            except BaseException as exc:
-                span.set_status(Status(StatusCode.ERROR, type(exc).__name__))
-                raise
+        with _span(f"tool {tool}", attributes):
+            return await run(args)
 
     return in_span

@@ -9,6 +9,7 @@ from pydantic_core import from_json
 import outlast as public
 from outlast import Client
 from outlast.testing import call
+from tests.support.logs.spans import recorded
 from tests.support.network.server import Served, serving
 from tests.support.turns.runtime import Runtime, scripted
 
@@ -39,8 +40,8 @@ class Built:
 
 
 async def test_whoever_has_the_token_completes_it_once(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
-    """B9: in the URL or as bearer; a repeat is 200 with `applied: false`; the access log has no token."""
-    built = Built()
+    """B9: in the URL or as bearer; a repeat is 200 with `applied: false`; neither access log nor spans have a token."""
+    built, spans = Built(), recorded()
     async with serving(built.runtime(runtime), log_requests=True) as server:
         path, anybody = await built.begin(server), server.with_headers({})
         operation = built.operations[0]
@@ -55,6 +56,9 @@ async def test_whoever_has_the_token_completes_it_once(runtime: Runtime, capfd: 
         said = "".join(capfd.readouterr())
         assert "/v1/tasks/{task_id}/complete" in said
         assert operation.token not in said
+        traced = [each.to_json() for each in spans.get_finished_spans()]
+        assert any("token=REDACTED" in each for each in traced)
+        assert operation.token not in "".join(traced)
 
 
 async def test_two_at_the_same_instant_have_one_effect(runtime: Runtime) -> None:

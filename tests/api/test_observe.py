@@ -10,10 +10,7 @@ from typing import Any
 
 import pytest
 import structlog
-from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace import ReadableSpan
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic_ai import Tool
 from pydantic_ai.exceptions import ModelHTTPError
@@ -29,6 +26,7 @@ from outlast.observe.stalls import watching_for_stalls
 from outlast.testing import call
 from outlast.values.secrets import Secrets
 from tests.support.apps.obedient import obedient, survey_tool
+from tests.support.logs.spans import recorded
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.network.server import serving
 from tests.support.turns.runtime import Runtime, scripted
@@ -104,10 +102,7 @@ async def test_a_failing_listener_harms_nothing(runtime: Runtime, capsys: pytest
 
 async def test_spans_lead_from_the_request_to_the_tool(runtime: Runtime) -> None:
     """I2: one trace from the client's own span over request and turn to the tool, though the turn runs apart."""
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
+    exporter = recorded()
 
     async def measure() -> str:
         return "12 metres"

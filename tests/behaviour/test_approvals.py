@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -78,11 +79,9 @@ async def test_an_approved_call_runs_once_and_wakes_the_session(runtime: Runtime
         assert not (await outlast.tasks.requests()).items
         [opened] = await events_of(session, "request.opened")
         [closed] = await events_of(session, "request.closed")
-        assert (opened.data["request"]["id"], closed.data["how"], closed.data["by"]) == (
-            closed.data["request_id"],
-            "approved",
-            "Ada",
-        )
+        assert opened.data["request"]["id"] == closed.data["request_id"]
+        assert (closed.data["how"], closed.data["by"], closed.data["args"]) == ("approved", "Ada", {"amount": 50})
+        assert datetime.fromisoformat(closed.data["at"]) >= datetime.fromisoformat(opened.data["request"]["asked_at"])
 
 
 async def test_a_function_of_the_arguments_says_whether_to_ask(runtime: Runtime) -> None:
@@ -137,6 +136,8 @@ async def test_a_refused_call_is_never_run_and_the_model_is_told_why(runtime: Ru
         assert await _last_words(session) == "I see."
         [woken] = [each for each in await events_of(session, "input.delivered") if each.data["kind"] == "wake"]
         assert "too dear" in woken.data["text"]
+        [closed] = await events_of(session, "request.closed")
+        assert (closed.data["how"], closed.data["by"], closed.data["args"]) == ("refused", "Ada", {"amount": 50})
         assert RAN == []
 
 

@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
-from pydantic_ai import ToolReturn
+from pydantic_ai import ApprovalRequired, ToolReturn
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 
 import outlast as public
 from outlast import Outlast, OutlastError
+from outlast.protocols.ai_sdk.messages import ui_messages
+from outlast.runtime import LOCAL_OWNER
 from outlast.store.tables import metadata
-from outlast.testing import call, reasoning, reply, text
+from outlast.testing import call, reasoning, reply, text, waiting
+from tests.support.logs.spans import recorded
 from tests.support.turns.runtime import Runtime, events_of, scripted
 
 VALUE = 'ghp_live-"4711"-wörd'
@@ -66,7 +69,10 @@ async def test_a_tool_is_given_its_owners_value(runtime: Runtime) -> None:
 
 
 async def test_its_value_is_found_nowhere(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
-    """A17: a tool gives it, prints it, raises it, the model says it: store, log, events and exports are searched."""
+    """A17, G6: a tool gives it, prints it, raises it, the model says it: store, log, events, messages, exports, the
+    owner's feed, task output, the views of a page and traces are searched.
+    """
+    spans = recorded()
 
     async def give() -> Any:
         value = await public.connection("github")
@@ -88,17 +94,45 @@ async def test_its_value_is_found_nowhere(runtime: Runtime, capfd: pytest.Captur
     async def broken() -> str:
         raise RuntimeError(await public.connection("github"))
 
-    tools = [give, large, refuse, again, broken]
+    async def pay(amount: int) -> str:
+        raise ApprovalRequired(metadata={"with": await public.connection("github")})
+
+    async def late() -> str:
+        value = await public.connection("github")
+        public.output(f"late {value}")
+        await public.ask(f"Is it {value}?")
+        raise RuntimeError(value)
+
+    tools = [give, large, refuse, again, broken, pay, late]
     said = reply(reasoning(f"I know {VALUE}", chunk=4), text(f"I say {VALUE}.", chunk=3))
-    model = scripted(*(call(each.__name__) for each in tools), said, "Bye.")
+    steps = [call("pay", amount=7) if each is pay else call(each.__name__) for each in tools]
+    model = scripted(*steps, said, *["I was told."] * 5)
     async with runtime(model, tools=tools, encryption_keys=KEYS) as outlast:
         kept = await outlast.connections.set("github", VALUE)
         session = await outlast.sessions.create()
-        outcome = await session.ask("Go.")
+        outcome = await (await session.send("Go.")).outcome()
         assert outcome.text == f"I say {stars(VALUE)}."
+        asked = await waiting(outlast.tasks, "question")
+        await outlast.tasks.reply(asked.id, "It is.")
+        ended = await outlast.tasks.wait(asked.id, seconds=20)
+        assert (ended.state, ended.attempt) == ("failed", 1)
+        approval = await waiting(outlast.tasks, "approval")
+        await outlast.tasks.refuse(approval.id, by=f"Ada {VALUE}", reason=f"It has {VALUE} in it.")
+        await session.settled()
         await session.update(title=f"about {VALUE}", metadata={"key": VALUE})
         await session.ask(f"Is it {VALUE}?")
-        shown = [await events_of(session), await session.messages(), await session.export(), await session.history()]
+        shown: list[Any] = [
+            await events_of(session),
+            await session.messages(),
+            await session.export(),
+            await session.history(),
+        ]
+        turns = (await session.turns()).items
+        shown += [ended, await outlast.tasks.output(ended.id), await ui_messages(session, turns), await session.view()]
+        async with outlast.events_of(LOCAL_OWNER, sessions=[session.id], follow=False) as feed:
+            shown.append([each async for each in feed])
+        assert leaks([each.to_json() for each in spans.get_finished_spans()]) == []
+        assert {"tool broken", "tool late"} <= {each.name for each in spans.get_finished_spans()}
         listed = await outlast.connections.list()
         assert leaks(*shown, outcome, kept, listed, session.title, session.metadata) == []
         assert leaks(await stored(outlast)) == []

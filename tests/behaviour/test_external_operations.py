@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from pydantic_ai import ModelMessage
+from pydantic_ai import ModelMessage, Tool
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 
 import outlast as public
-from outlast import Outcome, Outlast, Session
+from outlast import Outcome, Outlast, Session, hints
 from outlast.errors import Conflict, InvalidInput, NotFound, NotStarted
 from outlast.store.tables import metadata
 from outlast.testing import ScriptedModel, call
@@ -311,6 +311,43 @@ async def test_a_parked_call_tells_of_its_operations_in_its_end(runtime: Runtime
         assert (parked.result["task_ids"], parked.result["result"]) == ([operation.id], "ordered")
         assert operation.state == "running"
         assert (await outlast.tasks.complete(operation.id, result=1)).applied
+
+
+@pytest.mark.parametrize("completed", ["before", "after"])
+async def test_a_tool_that_is_run_again_finds_its_operations(runtime: Runtime, completed: str) -> None:
+    """B9, kill: the same tasks by their order, each with a token more; the earlier ones stay valid until the end."""
+    opened: list[Any] = []
+    gate = Checkpoint()
+
+    async def build() -> str:
+        for title in ("walls", "roof"):
+            async with public.external(title=title) as op:
+                opened.append(op)
+        await gate()
+        return "ordered"
+
+    async def complete(outlast: Outlast[Any, Any], op: Any) -> bool:
+        assert await outlast.completions.owner_by(op.task_id, op.token)
+        return (await outlast.completions.complete(op.task_id, success=True, result="up")).applied
+
+    tool = Tool(build, metadata=hints(idempotent=True, budget=0.01))
+    async with runtime(scripted(call("build"), "Wait."), tools=[tool], public_url=URL) as outlast:
+        session = await outlast.sessions.create()
+        await first_turn(session, "Build.")
+        await gate.reached()
+        if completed == "before":
+            assert await complete(outlast, opened[0])
+    gate.open()
+    async with runtime(scripted(*["I see."] * 4), tools=[tool], public_url=URL) as outlast:
+        session = await outlast.sessions.get(session.id)
+        await task_that(session, lambda each: each.kind == "call" and each.is_over)
+        first, second, *again = opened
+        assert [each.task_id for each in again] == [first.task_id, second.task_id]
+        assert [each.is_new for each in opened] == [True, True, False, False]
+        assert len({each.token for each in opened}) == 4
+        assert [await complete(outlast, each) for each in again] == [completed == "after", True]
+        assert not await complete(outlast, first), "its token is good, and what stands is told"
+        assert len([each for each in await session.tasks() if each.kind == "external"]) == 2
 
 
 async def test_no_more_than_may_be_open(runtime: Runtime) -> None:

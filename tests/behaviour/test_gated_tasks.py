@@ -1,12 +1,14 @@
 """Tasks that run a tool by themselves pass the gates of their session too (A7, A8, D11)."""
 
+from typing import Any
+
 import pytest
 from pydantic_ai import Tool
 
 from outlast import Binding, Permissions, hints
 from outlast.testing import call
 from outlast.wire.task_state import TaskState
-from tests.support.turns.runtime import Runtime, scripted
+from tests.support.turns.runtime import Runtime, events_of, scripted
 
 RAN: list[int] = []
 
@@ -35,6 +37,30 @@ async def test_an_approved_call_is_judged_again(runtime: Runtime, is_repeatable:
         [task] = await session.tasks()
         assert (task.state, RAN) == (TaskState.FAILED, [])
         assert "denies pay" in str(task.error)
+
+
+async def test_an_approved_call_needs_what_must_come_before_it(runtime: Runtime) -> None:
+    """A13, A6: the next version of the program asks for a guide first; other arguments change nothing about that."""
+
+    def tool(**said: Any) -> Tool[None]:
+        return Tool(pay, metadata=hints(approve=True, **said))
+
+    def read_guide() -> str:
+        return "Pay slowly."
+
+    async with runtime(scripted(call("pay"), "Wait."), tools=[tool(), read_guide]) as outlast:
+        session = await outlast.sessions.create()
+        await (await session.send("pay")).outcome()
+    after = tool(requires={"tool": "read_guide"})
+    async with runtime(scripted("Refused."), tools=[after, read_guide]) as outlast:
+        session = await outlast.sessions.get(session.id)
+        [task] = await session.tasks()
+        await outlast.tasks.approve(task.id, args={"invoice_id": 8}, by="ada")
+        ended = await outlast.tasks.wait(task.id, seconds=20)
+        assert (ended.state, RAN) == (TaskState.FAILED, [])
+        assert "read_guide" in str(ended.error)
+        await session.settled()
+        assert len(await events_of(session, "request.opened")) == 1
 
 
 async def test_an_approved_call_is_bound_and_simulated_as_its_session_is(runtime: Runtime) -> None:

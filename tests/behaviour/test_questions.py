@@ -13,6 +13,7 @@ from outlast import Outlast, Session, Task, hints
 from outlast.errors import Conflict, InvalidInput
 from outlast.testing import ScriptedModel, call
 from outlast.wire.task import ClosedRequest
+from tests.support.moments.checkpoint import Checkpoint
 from tests.support.turns.background import stored_task, task_that
 from tests.support.turns.runtime import Runtime, events_of, scripted
 
@@ -206,6 +207,53 @@ async def test_waiting_takes_none_of_the_calls_time(runtime: Runtime) -> None:
         answered = await outlast.tasks.reply(task.id, "red")
         assert answered.deadline_at is not None
         assert (await outlast.tasks.wait(task.id, seconds=20)).result == "painted red"
+
+
+async def test_a_task_that_waits_takes_no_place(runtime: Runtime) -> None:
+    """B8, B5: of its session, its owner or its worker; it goes on without queueing, also when all are taken."""
+    gate, caps = (
+        Checkpoint(),
+        dict[str, Any]({"max_spawned_per_session": 1, "max_spawned_per_owner": 1, "max_tasks_per_worker": 1}),
+    )
+
+    async def ask(number: int) -> str:
+        return f"{number}: {await public.ask('Which colour?')}"
+
+    async def work() -> str:
+        await gate()
+        return "worked"
+
+    async with runtime(scripted("Heard."), tools=[ask, work], **caps) as outlast:
+        session = await outlast.sessions.create()
+        asking = [await session.spawn("ask", {"number": each}, wake="silent") for each in range(3)]
+        for task in asking:
+            await task_that(session, lambda each, id_=task.id: each.id == id_ and each.state == "awaiting_input")
+        working = await session.spawn("work", {}, wake="silent")
+        await gate.reached()
+        for number, task in reversed(list(enumerate(asking))):
+            await outlast.tasks.reply(task.id, "red")
+            assert (await outlast.tasks.wait(task.id, seconds=20)).result == f"{number}: red"
+        assert (await outlast.tasks.get(working.id)).state == "running"
+        gate.open()
+        assert (await outlast.tasks.wait(working.id, seconds=20)).state == "succeeded"
+
+
+async def test_a_tool_that_waits_has_the_drain_time(runtime: Runtime) -> None:
+    """B8: an answer that comes while its worker leaves is heard there; without one the drain is over."""
+    closing = asyncio.Event()
+
+    async def answer(task_id: str) -> None:
+        await closing.wait()
+        await tasks.reply(task_id, "red")
+
+    async with runtime(_model(), tools=[_tool()], drain=20) as outlast:
+        (_, task), tasks = await _asked(outlast), outlast.tasks
+        answering = asyncio.create_task(answer(task.id))
+        asyncio.get_running_loop().call_later(0.05, closing.set)  # by then the runtime is being left
+    await answering
+    async with runtime(scripted("I see."), tools=[_tool()]) as outlast:
+        ended = await outlast.tasks.get(task.id)
+        assert (ended.state, ended.result, ended.attempt) == ("succeeded", "painted red", 1)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
+from pydantic_ai import Tool
 from pydantic_ai.messages import ModelMessage
 
 import outlast as public
-from outlast import Outlast, Session, Task
+from outlast import Outlast, Session, Task, hints
 from outlast.errors import Conflict
 from outlast.testing import ScriptedModel, call, last_user_text, tool_returns
 from tests.support.turns.runtime import Runtime, events_of
@@ -102,6 +104,38 @@ async def test_a_question_two_levels_down_is_answered_at_the_root(runtime: Runti
         assert "painted red" in (outcome.text or "")
         ended = [each.data["task"]["state"] for each in await events_of(session, "task.ended")]
         assert ended == ["succeeded"]
+
+
+@pytest.mark.parametrize("kind", ["approval", "connection"])
+async def test_what_is_for_people_no_model_of_a_parent_gives(runtime: Runtime, kind: str) -> None:
+    """B2, B8, A13, A17: nor the session's own; each is told to tell the user."""
+
+    def push() -> str:
+        raise AssertionError("nobody has said that it may")
+
+    def step(messages: list[ModelMessage]) -> Any:
+        said = last_user_text(messages)
+        found = [str(each) for each in tool_returns(messages).values()]
+        if any("only a person gives" in each for each in found):
+            return "Tell the user."
+        if said.startswith("answer"):
+            return call("check_background", task_id=said.split()[-1], reply="yes")
+        if said == "level 0":
+            return "It goes on." if found else call("run_sub_session", prompt="level 1")
+        return "It waits." if found else call("push")
+
+    asks: Any = {"approve": True} if kind == "approval" else {"requires": {"connection": "github"}}
+    keys = (Fernet.generate_key().decode(),)
+    async with runtime(
+        ScriptedModel(step), tools=[Tool(push, metadata=hints(**asks))], encryption_keys=keys
+    ) as outlast:
+        root, task = await _asked(outlast)
+        child = await outlast.sessions.get(task.session_id)
+        for session in (root, child):
+            outcome = await (await session.send(f"answer {task.id}", when_busy="interrupt")).outcome()
+            assert outcome.text == "Tell the user."
+        assert (await outlast.tasks.get(task.id)).state == "awaiting_input"
+        await outlast.tasks.cancel(task.id)
 
 
 async def test_a_stranger_s_question_is_not_there(runtime: Runtime) -> None:

@@ -327,6 +327,7 @@ async def test_an_approved_call_is_handed_to_a_worker(database: Database) -> Non
     opened, closed = await _told(database, task.session_id)
     assert (opened[0], closed[0]) == ("request.opened", "request.closed")
     assert (closed[1]["how"], closed[1]["by"], closed[1]["args_changed"]) == ("approved", "Ada", False)
+    assert closed[1]["args"] == opened[1]["request"].get("args")
 
 
 async def test_an_approval_may_change_the_arguments(database: Database) -> None:

@@ -24,7 +24,7 @@ from outlast.api.running import OnlyWhileRunning
 from outlast.api.sse import FrameCache
 from outlast.api.strangers import Strangers
 from outlast.observe.metrics import Metrics
-from outlast.observe.requests import ObservedRequests
+from outlast.observe.requests import ObservedRequests, TracedQuery
 from outlast.observe.stalls import watching_for_stalls
 from outlast.runtime import Outlast
 from outlast.settings import Settings
@@ -97,6 +97,7 @@ def create_app(
     app.add_middleware(ObservedRequests, metrics=numbers, is_logged=log_requests)
     app.add_middleware(Pacing, caller_of=gate.caller_of)
     app.add_middleware(OnlyWhileRunning, runtime=runtime)
+    app.add_middleware(TracedQuery)
     return app
 
 

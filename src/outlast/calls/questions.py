@@ -1,7 +1,8 @@
 """What a call asks somebody while it runs, one question at a time. For that it must be a task, and becomes one."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,26 @@ class QuestionStopped(ToolFailed):
     """The call was told to stop while code beside it, such as its thread, waited for an answer."""
 
 
+class Asking:
+    """The tasks of a worker whose code waits for an answer: meanwhile they take no place."""
+
+    def __init__(self) -> None:
+        self.when_more: Callable[[], None] = lambda: None
+        """Called when one more waits, and its place is free."""
+        self._task_ids: set[TaskId] = set()
+
+    def count(self, is_meant: Callable[[TaskId], bool]) -> int:
+        """Of those that are meant. Safe from any thread."""
+        return sum(map(is_meant, list(self._task_ids)))
+
+    def begin(self, task_id: TaskId) -> None:
+        self._task_ids.add(task_id)
+        self.when_more()
+
+    def end(self, task_id: TaskId) -> None:
+        self._task_ids.discard(task_id)
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionSource:
     """For all calls of a worker. Questions are asked on `loop` alone."""
@@ -35,6 +56,7 @@ class QuestionSource:
     database: Database
     signals: Signals
     loop: asyncio.AbstractEventLoop
+    asking: Asking = field(default_factory=Asking)
 
     def of_call(self, secrets: Secrets) -> "CallQuestions":
         return CallQuestions(self, secrets)
@@ -132,6 +154,7 @@ class CallQuestions:
         self.is_open = True
         try:
             given = None if own.asked is question else await self._open(own, question)
+            self._source.asking.begin(own.task_id)
             while given is None:
                 given = await self._look(own, question)
                 if given is None:
@@ -139,6 +162,7 @@ class CallQuestions:
             return given
         finally:
             self.is_open = False
+            self._source.asking.end(own.task_id)
 
     async def _open(self, own: _OwnTask, question: Question) -> Given | None:
         ask = partial(questions.ask, task_id=own.task_id, question=question, attempt=own.attempt)

@@ -100,7 +100,7 @@ class EmbeddedEngine:
         self._places = places
         self._drain_seconds = drain_seconds
         self._turns, self._tasks = Line(), Line()
-        worker.tasks.when_free = self._pump
+        worker.tasks.when_free(self._pump)
         self._duties = DutyRunner(duties)
         self._is_open = False
 

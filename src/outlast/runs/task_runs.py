@@ -42,21 +42,32 @@ class TaskRuns:
         self._handed_again: set[str] = set()
         """Tasks, while they were being claimed: what kept them from it may be over."""
         self._is_leaving = False
-        self.when_free: Callable[[], None] = _nobody_waits
-        """Called when a place becomes free."""
+        self._when_free: Callable[[], None] = _nobody_waits
         self._claims: GroupCommit[TaskId, tuple[Claimed, WorkerParts] | None] = GroupCommit(
             parts().database, self._claim, name="task.claim"
         )
 
     def __len__(self) -> int:
-        return len(self._starting) + len(self._running) + len(self.expected)
+        """How many places are taken: what waits for an answer has none, and goes on without queueing."""
+        return len(self._starting) + len(self._running) + len(self.expected) - self._asking
 
     def __contains__(self, task_id: str) -> bool:
         return task_id in self._starting or task_id in self._running
 
     @property
+    def _asking(self) -> int:
+        questions = self._parts().calls.questions
+        return 0 if questions is None else questions.asking.count(self.__contains__)
+
+    @property
     def starting(self) -> Sequence[asyncio.Task[None]]:
         return list(self._starting.values())
+
+    def when_free(self, call: Callable[[], None]) -> None:
+        """Called from now on when a place becomes free."""
+        self._when_free, questions = call, self._parts().calls.questions
+        if questions is not None:
+            questions.asking.when_more = call
 
     def leave(self) -> None:
         """Begin nothing any more: what is claimed from now on is given back."""
@@ -127,7 +138,7 @@ class TaskRuns:
         self._starting.pop(task_id, None)
         self._running.pop(task_id, None)
         self._handed_again.discard(task_id)
-        self.when_free()
+        self._when_free()
 
     async def _run(self, claimed: Claimed, parts: WorkerParts, latch: SignalLatch) -> None:
         """From the claim on, its end is told by the task. Its place is free when its tool has ended."""

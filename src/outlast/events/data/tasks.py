@@ -85,7 +85,7 @@ class RequestClosed(TypedDict):
     at: NotRequired[str]
     value: NotRequired[Annotated[Any, Field(description="the answer")]]
     args_changed: NotRequired[Annotated[bool, Field(description="it was approved with other arguments")]]
-    args: NotRequired[Any]
+    args: NotRequired[Annotated[Any, Field(description="of the call that was decided, as it runs")]]
     reason: NotRequired[str]
 
 

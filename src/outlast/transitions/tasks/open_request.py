@@ -38,14 +38,16 @@ def tell_opened(unit: Unit, task: Task) -> None:
     unit.lock(task.session_id).set(answered_event=number)
 
 
-def close(unit: Unit, task: Task, how: How, *, by: str | None = None, **facts: Any) -> dict[str, Any]:
-    """Write and tell who closed it, how and when; gives the request as it is then."""
+def close(
+    unit: Unit, task: Task, how: How, *, by: str | None = None, told: Mapping[str, Any] | None = None, **facts: Any
+) -> dict[str, Any]:
+    """Write and tell who closed it, how and when; gives the request as it is then. `told`: what the log alone says."""
     assert task.request is not None
     closed = {"how": how, "by": by, "at": unit.now.isoformat(), **facts}
     request = {**task.request, "closed": closed}
     tasks.set_values(unit, task.id, request=tasks.encode(request))
-    told = {"request_id": request["id"], "kind": request["kind"], **closed}
-    unit.append(task.session_id, [Draft(EventType.REQUEST_CLOSED, told, task.turn_id, task.id)])
+    data = {"request_id": request["id"], "kind": request["kind"], **(told or {}), **closed}
+    unit.append(task.session_id, [Draft(EventType.REQUEST_CLOSED, data, task.turn_id, task.id)])
     return request
 
 

@@ -295,7 +295,7 @@ def approve(
         constraints.add_always(unit, task.session_id, rule, by=by, owner_id=owner_id)
     tasks.set_values(unit, task_id, spec=tasks.encode(spec))
     changed = {"args_changed": args is not None, **({} if args is None else {"args": mask(spec["args"])})}
-    open_request.close(unit, task, "approved", by=by, **changed)
+    open_request.close(unit, task, "approved", by=by, told={"args": request.get("args")}, **changed)
     _go_on(unit, replace(task, spec=spec))
     return task_moves.again(unit, task_id)
 
@@ -310,11 +310,12 @@ def _rule(task: Task, always: str | bool, args: Any) -> str:
 
 def refuse(unit: Unit, task_id: TaskId, *, owner_id: str, by: str, reason: str = "") -> Task:
     """The call is not run: its task ends, and the model is told who refused it and why."""
-    task, _ = _approval(unit, task_id, owner_id)
+    task, request = _approval(unit, task_id, owner_id)
     if len(reason) > MOST_CHARACTERS:
         raise InvalidInput(f"A reason has at most {MOST_CHARACTERS} characters.")
     reason = clean.text(reason)
-    open_request.close(unit, task, "refused", by=by, **({"reason": reason} if reason else {}))
+    why = {"reason": reason} if reason else {}
+    open_request.close(unit, task, "refused", by=by, told={"args": request.get("args")}, **why)
     said = f"{by} refused it, and it was not run." + (f" Reason: {reason}" if reason else "")
     error = {"kind": "rejected", "message": said}
     task_moves.end(unit, task_id, TaskState.FAILED, attempt=task.attempt, error=error)
