@@ -87,7 +87,7 @@ def worker_parts(
     stack.callback(threads.shutdown, wait=False, cancel_futures=True)
     for host in hosts.values():
         stack.push_async_callback(host.close)
-    worker_id, viewer, loop = ids.worker_id(), Viewer(files), asyncio.get_running_loop()
+    viewer, loop = Viewer(files), asyncio.get_running_loop()
     return WorkerParts(
         database=database,
         files=files,
@@ -100,7 +100,7 @@ def worker_parts(
             ChannelHome(database, files, secrets),
             viewer,
             ParkedCalls(database, signals, viewer, clock, abandon_after=settings.abandon_after),
-            worker_id,
+            ids.worker_id(),
             max_open_tasks=settings.max_open_tasks_per_session,
             deadline=settings.call_deadline,
             connections=ConnectionSource(database, sealing(settings), clock, loop, settings.connection_urls),
@@ -113,7 +113,6 @@ def worker_parts(
         ),
         control=control_toolset(ControlParts(database, files, signals, clock, settings.call_deadline)),
         instructions=instructions,
-        worker_id=worker_id,
         resources=resources,
         context=surrounding_context(),
         summary_model=summary_model or settings.summary_model,

@@ -158,5 +158,5 @@ class DistributedEngine(AcceptingEngine):
 
     def _lost(self, new: WorkerId) -> None:
         parts = self._worker.parts
-        self._worker.parts = replace(parts, worker_id=new, calls=replace(parts.calls, worker_id=new))
+        self._worker.parts = replace(parts, calls=replace(parts.calls, worker_id=new))
         self._worker.lose()

@@ -33,7 +33,6 @@ class WorkerParts:
     calls: CallParts
     control: ControlToolset
     instructions: str | None
-    worker_id: WorkerId
     resources: Mapping[str, LoadResource] = field(default_factory=dict[str, LoadResource])
     """By kind of what sessions are bound to: how it is loaded for a turn."""
     summary_model: Model | str | None = None
@@ -41,3 +40,8 @@ class WorkerParts:
     title_model: Model | str | None = None
     context: Context = field(default_factory=Context)
     """The context variables that attempts begin with, such as what `Agent.override` has set."""
+
+    @property
+    def worker_id(self) -> WorkerId:
+        """The present name of this worker. It stands in one place: whoever renames it changes that alone."""
+        return self.calls.worker_id

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
@@ -18,14 +17,10 @@ from outlast.agents.host import AgentHost, TurnContext
 from outlast.agents.messages import history
 from outlast.agents.size import schema_size
 from outlast.calls.record import Unconfirmed
-from outlast.calls.within.channel import CallChannel
-from outlast.clock import monotonic
 from outlast.containment import Contained
 from outlast.errors import AttemptLost, StoreUnavailable
 from outlast.events.signals import turn_topic
 from outlast.ids import TaskId
-from outlast.runs.call_parts import bind_channel
-from outlast.runs.owned import Owned
 from outlast.runs.turns.boundary import HandOver, Step, StopAsked
 from outlast.runs.turns.fitting import Bounds, fit
 from outlast.runs.turns.load import load
@@ -33,16 +28,14 @@ from outlast.runs.turns.loop import TurnRun
 from outlast.runs.turns.open_calls import answer_open_calls, carry_over, keep_partial, log_known_ends
 from outlast.runs.turns.titles import make_title
 from outlast.runs.turns.turn_log import TurnLog
+from outlast.runs.unconfirmed import make_tasks, own_as_tasks, own_without_task
 from outlast.runs.worker_parts import WorkerParts
 from outlast.store.database import retry_while_unavailable
 from outlast.store.repositories import inputs, spending, turns
 from outlast.store.repositories.inputs import Input, InputKind
-from outlast.store.repositories.stored_task import NewTask, WakePolicy
 from outlast.store.repositories.turns import TurnState
 from outlast.store.unit import Unit
 from outlast.transitions import turn
-from outlast.transitions.tasks import task_moves
-from outlast.transitions.tasks.parked import facts_of
 from outlast.transitions.turn import Claim
 from outlast.transitions.turns import turn_failure, turn_start
 from outlast.transitions.turns.due import due_at_boundary
@@ -301,8 +294,7 @@ class Attempt:
         run.count_outputs()
 
         def end(unit: Unit) -> None:
-            for task_id, unconfirmed in owned.items():
-                self._make_silent(unit, task_id, unconfirmed)
+            make_tasks(unit, self.claim, owned, self._parts.calls)
             if data.get("kind") == turn_failure.CRASH_LOOP and not run.has_begun:
                 # Not rendered: that may be what ends processes. It waits in the inbox until a person says what next.
                 turn_start.hold(unit, unit.lock(self.claim.fence.session_id), turn_failure.CRASH_LOOP)
@@ -366,39 +358,16 @@ class Attempt:
 
         await self._log.commit("hand_over", give_back)
 
-    def _make_silent(self, unit: Unit, task_id: TaskId, unconfirmed: Unconfirmed) -> None:
-        """Own a call that did not confirm its cancel, so that its end is told somewhere."""
-        fence, call = self.claim.fence, unconfirmed.call
-        ran_for = timedelta(seconds=monotonic() - call.started)
-        new = NewTask(
-            task_id,
-            title=f"{call.tool} (cancel requested)",
-            turn_id=fence.turn_id,
-            call_id=call.call_id,
-            tool=call.tool,
-            agent=self.claim.agent,
-            spec={"args": call.args, "parked": facts_of("stop", ran_for)},
-            wake=WakePolicy.SILENT,
-            is_cancel_requested=True,
-            ran_for=ran_for,
-        )
-        task_moves.make(unit, fence.session_id, new, worker_id=self._parts.worker_id)
-
     def _detach(self, run: TurnRun, owned: Mapping[TaskId, Unconfirmed]) -> None:
-        for task_id, unconfirmed in owned.items():
-            channel = unconfirmed.call.channel
-            if isinstance(channel, CallChannel):
-                bind_channel(channel, self._parts.calls, task_id, attempt=1)
-            self._parts.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, task_id), is_canceled=True)
+        own_as_tasks(owned, self._parts.calls)
+        for unconfirmed in owned.values():
             assert run.hook is not None
             del run.hook.records.by_id[unconfirmed.call.call_id]
 
     def _disown(self) -> None:
-        """Calls that nobody took over, as when the attempt was lost, are still watched to their end."""
         hook = self._run.hook if self._run is not None else None
         if hook is not None:
-            for unconfirmed in hook.records.running_on():
-                self._parts.calls.parked.own(Owned(unconfirmed.call, unconfirmed.inner, None), is_canceled=True)
+            own_without_task(hook.records.running_on(), self._parts.calls)
 
 
 def _going_on(run: TurnRun) -> set[str]:
