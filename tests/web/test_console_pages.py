@@ -181,6 +181,33 @@ async def test_a_schedule_is_made_with_its_next_times_and_fired(console: Console
     await page.wait_for("text=Nothing is scheduled")
 
 
+async def test_a_monitor_is_made_and_looks(console: Console, page: Page) -> None:
+    """K2, F4: a tool is run until its result is what was wanted; what it saw last is shown, and its task is led to."""
+    console.open_gate("monitored")
+    await console.begin(page, "hello")
+    await page.wait_for("text=Hello there.")
+    await go(console, page, "/schedules")
+    await page.click("text=New schedule")
+    await page.select("select:has(option[value=monitor])", "monitor")
+    await page.fill("input[placeholder='fetch_report']", "look")
+    await page.fill('input[placeholder=\'{"day": "today"}\']', '{"name": "monitored"}')
+    await page.select("select:has(option[value=changed])", "equals")
+    await page.fill("div:has(> label:text-is('This')) > input", '"gone"')
+    await page.fill("input[placeholder='0 8 * * *']", "30 7 * * *")
+    await page.wait_for("[data-preview='5']")
+    await is_sound(page)
+    await page.click("text=Make it")
+    await page.wait_for("[data-schedule][data-state=active] >> text=watches")
+    await page.click("[data-schedule] button")
+    await page.click("css=button:has-text('Fire now')")
+    await page.wait_for("[data-schedule] >> text=seen")
+    await page.wait_for("[data-fire=ran]")
+    await is_sound(page)
+    await page.click("[data-schedule] >> text=Delete")
+    await page.click("dialog >> css=button:has-text('Delete')")
+    await page.wait_for("text=Nothing is scheduled")
+
+
 async def test_a_webhook_is_made_tested_and_switched_off(console: Console, page: Page) -> None:
     """K2, G5: the secret is shown once; each message stands in the log with its tries, and is sent again."""
     await go(console, page, "/webhooks")

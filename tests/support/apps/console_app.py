@@ -53,7 +53,7 @@ def _images(messages: list[ModelMessage]) -> int:
 def _reply(messages: list[ModelMessage]) -> Step:
     last = messages[-1].parts[-1]
     said = last_user_text(messages) or ""
-    word, _, name = said.partition(" ")
+    word, _, name = said.partition("\n\n<attached_files>")[0].partition(" ")
     if isinstance(last, ToolReturnPart):
         return "It goes on." if "task_id" in str(last.content) else f"Seen: {last.content}"
     match word:

@@ -54,6 +54,10 @@ class Page:
     async def fill(self, selector: str, text: str) -> None:
         await self._do("fill", text, selector=selector)
 
+    async def select(self, selector: str, value: str) -> None:
+        """One of the choices of a list."""
+        await self._do("selectOption", value, selector=selector)
+
     async def choose(self, selector: str, file: Path) -> None:
         """Choose a file in a field for files, shown or not."""
         await self._do("setInputFiles", str(file), selector=selector)

@@ -91,7 +91,9 @@ export function DropPlace({ files, className, children }: { files: Files; classN
           className="pointer-events-none absolute inset-2 z-30 grid place-items-center rounded-2xl border-2 border-dashed border-accent bg-panel/85 text-sm font-medium text-accent"
           data-drop
         >
-          Let go: they go with your message
+          <span className="rounded-xl border border-line bg-panel px-4 py-2 shadow-md">
+            Let go: they go with your message
+          </span>
         </div>
       )}
     </div>
