@@ -508,7 +508,7 @@ async def test_permissions_are_those_of_the_session_at_the_fire(embedded: Runtim
 async def test_a_schedule_shows_its_next_times_before_it_is_made(embedded: Runtime) -> None:
     """F5: in its zone and in UTC."""
     async with embedded(clock=ManualClock(datetime(2027, 3, 27, tzinfo=UTC))) as outlast:
-        found = outlast.schedules.preview(cron="30 2 * * *", zone="Europe/Berlin", count=3)
+        found = await outlast.schedules.preview(cron="30 2 * * *", zone="Europe/Berlin", count=3)
         assert [each.isoformat() for each in found.times] == [
             "2027-03-27T02:30:00+01:00",
             "2027-03-28T03:00:00+02:00",

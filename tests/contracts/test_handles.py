@@ -1,11 +1,7 @@
 """What a program holds works alike beside the runtime and over HTTP: one suite for the library and the client."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,56 +9,13 @@ from cryptography.fernet import Fernet
 from pydantic_ai import Tool
 
 import outlast as public
-from outlast import Attachment, Binding, Context, Outlast, OutlastError, Permissions, Verdict, hints
-from outlast.client import Client
+from outlast import Attachment, Binding, Context, OutlastError, Permissions, Verdict, hints
 from outlast.errors import Conflict, InvalidInput, NotFound, SessionBusy
-from outlast.handles.connections import Connections
-from outlast.handles.keys import Keys
-from outlast.handles.sessions import Sessions
-from outlast.handles.tasks import Tasks
-from outlast.testing import ScriptedModel, call, gate, text
+from outlast.testing import call, gate, text
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.network.server import client_of, serving
+from tests.support.turns.held import OWNER, Hold, of_library
 from tests.support.turns.runtime import Runtime, scripted
-
-OWNER = "ada"
-
-
-@dataclass(frozen=True)
-class Library:
-    """The handles of an owner, beside the runtime."""
-
-    sessions: Sessions
-    tasks: Tasks
-    keys: Keys
-    connections: Connections
-
-
-Held = Library | Client
-Hold = Callable[..., AbstractAsyncContextManager[Held]]
-
-
-def of_library(outlast: Outlast[Any, Any]) -> Library:
-    return Library(outlast.owned_by(OWNER), outlast.tasks_of(OWNER), outlast.keys, outlast.connections_of(OWNER))
-
-
-@pytest.fixture(params=["sqlite", "postgresql", "client"])
-def hold(request: pytest.FixtureRequest, tmp_path: Path) -> Hold:
-    """The library on each engine, and the client of a server over a real socket."""
-    runtime = Runtime(tmp_path / "outlast.db")
-    if request.param == "postgresql":
-        runtime = Runtime(request.getfixturevalue("ready_postgres_url"), files=str(tmp_path / "files"))
-
-    @asynccontextmanager
-    async def held(model: ScriptedModel | None = None, **options: Any) -> AsyncGenerator[Held]:
-        if request.param == "client":
-            async with serving(runtime(model, **options)) as server, client_of(server, OWNER) as client:
-                yield client
-        else:
-            async with runtime(model, **options) as outlast:
-                yield of_library(outlast)
-
-    return held
 
 
 async def test_sessions_are_made_found_changed_listed_and_archived(hold: Hold) -> None:

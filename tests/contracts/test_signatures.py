@@ -10,11 +10,14 @@ import pytest
 from outlast.client import connections as client_connections
 from outlast.client import files as client_files
 from outlast.client import keys as client_keys
+from outlast.client import schedules as client_schedules
 from outlast.client import session as client_session
 from outlast.client import sessions as client_sessions
 from outlast.client import tasks as client_tasks
 from outlast.client import turn as client_turn
-from outlast.handles import connections, files, keys, session, sessions, tasks, turn
+from outlast.client import webhooks as client_webhooks
+from outlast.handles import connections, files, keys, schedules, session, sessions, tasks, turn
+from outlast.handles.webhooks import webhooks
 
 PAIRS: Mapping[str, tuple[type, type]] = {
     "Sessions": (sessions.Sessions, client_sessions.Sessions),
@@ -24,6 +27,8 @@ PAIRS: Mapping[str, tuple[type, type]] = {
     "Tasks": (tasks.Tasks, client_tasks.Tasks),
     "OutputStream": (tasks.OutputStream, client_tasks.OutputStream),
     "Keys": (keys.Keys, client_keys.Keys),
+    "Schedules": (schedules.Schedules, client_schedules.Schedules),
+    "Webhooks": (webhooks.Webhooks, client_webhooks.Webhooks),
     "Files": (files.Files, client_files.Files),
     "Connections": (connections.Connections, client_connections.Connections),
 }
@@ -52,12 +57,14 @@ ONLY_HERE_PARAMETERS = {
 }
 
 SAME_THING = {
-    **dict.fromkeys(("SessionId", "TurnId", "TaskId", "InputId", "KeyId"), "str"),
+    **dict.fromkeys(("SessionId", "TurnId", "TaskId", "InputId", "KeyId", "ScheduleId"), "str"),
     "CompletionAnswer": "Completed",
     "PieceAnswer": "Piece",
     "InputAnswer": "Input",
     "KeyAnswer": "Key",
     "ConnectionAnswer": "Connection",
+    "WebhookAnswer": "Webhook",
+    "DeliveryAnswer": "Delivery",
     "JsonValue": "Any",
 }
 """Names of the same thing: ids are text on the wire, and answers have the fields of what they tell about."""

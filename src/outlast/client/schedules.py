@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from outlast.client.connection import Connection, path
+from outlast.paging import Page
+from outlast.tool_hints import UNSET, Unset
 from outlast.wire.forms import ListOf
 from outlast.wire.schedule import Fire, MissedPolicy, OverlapPolicy, Preview, Schedule, ScheduleStateName
 
@@ -48,19 +50,40 @@ class Schedules:
         *,
         session_id: str | None = None,
         state: ScheduleStateName | None = None,
-        cursor: str | None = None,
+        before: str | None = None,
         limit: int = 50,
-    ) -> ListOf[Schedule]:
-        """Newest first. `next` is the cursor of the next page."""
-        found = await self._connection.get("/v1/schedules", session=session_id, state=state, cursor=cursor, limit=limit)
-        return ListOf[Schedule].model_validate(found)
+    ) -> Page[Schedule]:
+        """Newest first, a page at a time; `before` is the `next` of the page before."""
+        answer = await self._connection.get(
+            "/v1/schedules", session=session_id, state=state, cursor=before, limit=limit
+        )
+        found = ListOf[Schedule].model_validate(answer)
+        return Page(found.items, found.next)
 
     async def get(self, schedule_id: str) -> Schedule:
         return Schedule.model_validate(await self._connection.get(path("schedules", schedule_id)))
 
-    async def edit(self, schedule_id: str, *, at: datetime | str | None = None, **given: Any) -> Schedule:
-        """Set what is given: cron, at, delay, zone, title, text, args, condition, missed, overlap."""
-        body = {**given, **({} if at is None else {"at": _text(at)})}
+    async def edit(
+        self,
+        schedule_id: str,
+        *,
+        cron: str | None = None,
+        at: datetime | str | None = None,
+        delay: timedelta | str | None = None,
+        zone: str | None = None,
+        title: str | Unset | None = UNSET,
+        text: str | Unset = UNSET,
+        args: Mapping[str, Any] | Unset = UNSET,
+        condition: Mapping[str, Any] | Unset = UNSET,
+        missed: MissedPolicy | Unset = UNSET,
+        overlap: OverlapPolicy | Unset = UNSET,
+    ) -> Schedule:
+        """Set what is given, all or nothing. A new time counts from now on."""
+        when = {**_when(cron, at, delay), "zone": zone}
+        given = {"title": title, "text": text, "args": args, "condition": condition}
+        given |= {"missed": missed, "overlap": overlap}
+        body = {name: value for name, value in when.items() if value is not None}
+        body |= {name: value for name, value in given.items() if not isinstance(value, Unset)}
         answer = await self._connection.ask("PATCH", path("schedules", schedule_id), body=body, is_repeatable=True)
         return Schedule.model_validate(answer)
 
@@ -79,10 +102,11 @@ class Schedules:
         """It and its history are gone; what it has made goes on."""
         await self._connection.ask("DELETE", path("schedules", schedule_id))
 
-    async def fires(self, schedule_id: str, *, cursor: str | None = None, limit: int = 50) -> ListOf[Fire]:
-        """What became of each of its times, newest first."""
-        found = await self._connection.get(path("schedules", schedule_id, "fires"), cursor=cursor, limit=limit)
-        return ListOf[Fire].model_validate(found)
+    async def fires(self, schedule_id: str, *, before: int | str | None = None, limit: int = 50) -> Page[Fire]:
+        """Its history, newest first: what became of each time."""
+        where = path("schedules", schedule_id, "fires")
+        found = ListOf[Fire].model_validate(await self._connection.get(where, cursor=before, limit=limit))
+        return Page(found.items, found.next)
 
     async def preview(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import sqlalchemy as sa
 
@@ -147,13 +147,45 @@ class Schedules:
     owner_id: OwnerId
     clock: Clock
 
+    async def create(
+        self,
+        session_id: SessionId | str,
+        text: str | None = None,
+        *,
+        tool: str | None = None,
+        args: Mapping[str, Any] | None = None,
+        condition: Mapping[str, Any] | None = None,
+        cron: str | None = None,
+        at: datetime | str | None = None,
+        delay: timedelta | str | None = None,
+        zone: str = "UTC",
+        title: str | None = None,
+        missed: MissedPolicy = "run_once",
+        overlap: OverlapPolicy = "skip",
+        wake: Literal["on_terminal", "silent"] | None = None,
+        group: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Schedule:
+        """The same as `schedule` of a session, for whoever has only its id."""
+        return await make(
+            self.services,
+            SessionId(session_id),
+            What(text, tool, args, condition, wake, group),
+            whens.parse(cron=cron, at=at, delay=delay, zone=zone),
+            owner_id=self.owner_id,
+            title=title,
+            missed=missed,
+            overlap=overlap,
+            key=idempotency_key,
+        )
+
     async def list(
         self,
         *,
         session_id: SessionId | str | None = None,
         state: ScheduleStateName | None = None,
         before: ScheduleId | str | None = None,
-        limit: int = 100,
+        limit: int = 50,
     ) -> Page[Schedule]:
         """Newest first, a page at a time; `before` is the `next` of the page before."""
         most = paging.clamp(limit)
@@ -254,7 +286,7 @@ class Schedules:
         ran_at = None if fire.ran_at is None else fire.ran_at.astimezone(zone)
         return view.model_copy(update={**times, "ran_at": ran_at, "detail": self.services.shown.value(fire.detail)})
 
-    def preview(
+    async def preview(
         self,
         *,
         cron: str | None = None,

@@ -1,5 +1,6 @@
 """`outlast schedules`: what is to happen in your sessions, and when."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
@@ -96,7 +97,7 @@ def list_(
         found: list[Schedule] = []
         cursor: str | None = None
         while True:
-            page = await client.schedules.list(session_id=session, state=state, cursor=cursor, limit=500)
+            page = await client.schedules.list(session_id=session, state=state, before=cursor, limit=500)
             found += page.items
             cursor = page.next
             if cursor is None:
@@ -263,7 +264,7 @@ def _print(schedule: Schedule, *, as_json: bool) -> None:
         print(f"{schedule.id} {_state(schedule)}, next {_time(schedule.next_at)}")
 
 
-def _print_fires(found: list[Fire]) -> None:
+def _print_fires(found: Sequence[Fire]) -> None:
     rows = [
         (
             str(each.number),

@@ -62,7 +62,7 @@ async def create_schedule(
 @router.post("/preview")
 async def preview_schedule(schedules: OwnSchedules, body: PreviewBody) -> Preview:
     """The next times of what was not made yet."""
-    return schedules.preview(cron=body.cron, at=body.at, delay=body.delay, zone=body.zone, count=body.count)
+    return await schedules.preview(cron=body.cron, at=body.at, delay=body.delay, zone=body.zone, count=body.count)
 
 
 @router.get("/{schedule_id}", responses=FOUND)
