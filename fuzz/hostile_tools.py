@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from pydantic_ai import Agent, Tool, ToolReturn
@@ -19,6 +20,7 @@ _ERRORS: Sequence[type[BaseException]] = (
     *(ValueError, ToolFailed, SystemExit, KeyboardInterrupt, StopIteration, GeneratorExit, MemoryError, ModelRetry),
     *(asyncio.CancelledError, RecursionError, BaseExceptionGroup, TimeoutError, LookupError),
 )
+_DEADLINES = (None, 5, 1e300, timedelta.max, timedelta(microseconds=1))
 _CASE = re.compile(r"case (\d+)\b")
 _MOST_CALLS = 4
 _LONGEST = 2_000
@@ -60,14 +62,15 @@ def hand_over(case: int, number: int, extra: Any = None) -> Any:
 
 
 async def hand_over_async(case: int, number: int, extra: Any = None) -> Any:
-    """The same on the event loop."""
+    """The same on the event loop, where a tool can do more."""
+    await _use(random.Random(f"use {case} {number}"))
     return hand_over(case, number, extra)
 
 
 async def hand_over_later(case: int, number: int, extra: Any = None) -> Any:
     """The same in the background."""
     await asyncio.sleep(0.03)
-    return hand_over(case, number, extra)
+    return await hand_over_async(case, number, extra)
 
 
 def is_returned(case: int, number: int) -> bool:
@@ -80,8 +83,29 @@ def model_raises(case: int) -> bool:
     return random.Random(f"model raises {case}").random() < 0.1
 
 
+async def _use(source: random.Random) -> None:
+    """What it is refused is no failure of the call: it goes on without."""
+    try:
+        match source.randrange(4):
+            case 0:
+                await outlast.files.write(nasty.text(source), nasty.text(source), nasty.short(source))
+            case 1:
+                async with outlast.external(
+                    title=nasty.value(source, 1), deadline=source.choice(_DEADLINES)
+                ) as operation:
+                    await operation.withdraw()
+            case 2:
+                await outlast.ask(nasty.text(source) if source.random() < 0.7 else nasty.value(source, 1))
+            case _:
+                await outlast.connection(nasty.value(source, 0))
+    except Exception:  # whatever it is: the words of a refusal are told with the next call that fails
+        outlast.output("refused\n")
+
+
 def _say(source: random.Random) -> None:
-    match source.randrange(4):
+    match source.randrange(5):
+        case 4:
+            _spend(nasty.value(source, 0))
         case 0:
             outlast.progress(nasty.value(source, 1), nasty.value(source, 0), label=nasty.value(source, 1))
         case 1:
@@ -90,6 +114,13 @@ def _say(source: random.Random) -> None:
             outlast.artifact(nasty.value(source, 0), b"x", nasty.text(source))
         case _:
             outlast.secret(nasty.secret(source))
+
+
+def _spend(microdollars: Any) -> None:
+    try:
+        outlast.cost(microdollars)
+    except (ArithmeticError, TypeError, ValueError, outlast.OutlastError):  # it cannot be compared, or is less than 0
+        outlast.output("no cost\n")
 
 
 def _error(source: random.Random) -> BaseException:

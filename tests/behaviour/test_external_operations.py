@@ -12,7 +12,12 @@ from pydantic_ai import ModelMessage, Tool
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 
 import outlast as public
+<<<<<<< HEAD
 from outlast import Outcome, Outlast, Session, hints
+=======
+from fuzz import nasty
+from outlast import Outcome, Outlast, Session
+>>>>>>> 85eb844 (Let the hostile agent use what a tool can do besides returning, and show typed answers of the example page in a browser)
 from outlast.errors import Conflict, InvalidInput, NotFound, NotStarted
 from outlast.store.tables import metadata
 from outlast.testing import ScriptedModel, call
@@ -394,3 +399,19 @@ async def stored(outlast: Outlast[Any, Any]) -> str:
         return repr([[*map(tuple, connection.execute(sa.select(each)))] for each in metadata.sorted_tables])
 
     return await outlast.database.read(read)
+
+
+@pytest.mark.parametrize("title", [nasty.Loud(SystemExit), 2**20000, "\ud83d\x00"], ids=["exits", "huge", "halves"])
+async def test_an_odd_title_is_told_as_well_as_it_can_be(runtime: Runtime, title: Any) -> None:
+    """B9, G3: it is a word for people, and no reason to fail the call."""
+
+    async def build() -> str:
+        async with public.external(title=title) as op:
+            await op.withdraw()
+        return "ordered"
+
+    async with runtime(scripted(call("build"), "Done."), tools=[build], public_url=URL) as outlast:
+        session = await outlast.sessions.create()
+        outcome = await session.ask("Go.")
+        assert [(each.outcome, each.result) for each in outcome.calls] == [("success", "ordered")]
+        assert (await only_task(session)).title

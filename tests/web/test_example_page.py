@@ -1,5 +1,6 @@
 """The example page in a real browser, with the stock clients of versions 5, 6 and 7 (K3)."""
 
+import json
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -144,6 +145,21 @@ async def test_a_task_that_a_person_settled_is_shown_so(site: Site, page: Page, 
         await page.wait_for("text=Send")
         await page.reload()
     await api.post(f"/gates/{gate}")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_typed_answer_is_shown_as_json(site: Site, page: Page, version: str) -> None:
+    """While it comes, and after a reload; an answer in words is not shown so."""
+    await opened(page, site, version)
+    await send(page, "report")
+    await page.wait_for("li.assistant pre")
+    await page.reload()
+    await page.wait_for("li.assistant pre")
+    [said] = await page.texts("li.assistant pre")
+    assert json.loads(said) == {"city": "Oslo", "birds": 12}
+    await send(page, "hello")
+    await page.wait_for("text=Hello there.")
+    assert await page.texts("li.assistant pre") == [said]
 
 
 async def test_two_pages_of_a_chat_show_the_same(site: Site, page: Page, api: httpx2.AsyncClient) -> None:

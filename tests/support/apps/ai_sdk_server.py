@@ -15,6 +15,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
@@ -22,6 +23,11 @@ from outlast import Outlast, Settings, hints, progress
 from outlast.api.app import create_app
 from outlast.testing import ScriptedModel, Step, call, error, gate, last_user_text, reasoning, text
 from tests.support.turns.runtime import FAST
+
+
+class Report(BaseModel):
+    city: str
+    birds: int
 
 
 class Scene:
@@ -52,6 +58,8 @@ class Scene:
                 return call("dredge", name=name)
             case "pay":
                 return call("pay", name=name)
+            case "report":
+                return call("final_result", city="Oslo", birds=12)
             case "count":
                 self.asked[name] += 1
                 return f"Answer {self.asked[name]}"
@@ -95,7 +103,7 @@ async def owner_of_page(request: Request) -> str | None:
 
 def app(folder: Path, pages: Path | None) -> FastAPI:
     scene = Scene()
-    agent = Agent(ScriptedModel(scene.reply), name="agent")
+    agent = Agent(ScriptedModel(scene.reply), name="agent", output_type=[str, Report])
     agent.tool_plain(metadata=hints(budget=timedelta(milliseconds=20)))(scene.survey)
     agent.tool_plain(metadata=hints(budget=timedelta(milliseconds=20)))(scene.dredge)
     agent.tool_plain(scene.glance)

@@ -58,9 +58,10 @@ class OperationSource:
             raise NoPublicUrl
         token = f"olt_{randomness.token_urlsafe(32)}"
         self._mask(call, token)
+        said = "" if title is None else call.secrets.mask(clean.words_of(title, most=_LONGEST_TITLE))
         new = NewTask(
             ids.task_id(),
-            title=call.secrets.mask(clean.words_of(title, most=_LONGEST_TITLE)) if title else call.tool,
+            title=said or call.tool,
             agent=call.agent,
             kind="external",
             turn_id=call.turn_id,
