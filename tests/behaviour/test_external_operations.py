@@ -12,12 +12,8 @@ from pydantic_ai import ModelMessage, Tool
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 
 import outlast as public
-<<<<<<< HEAD
-from outlast import Outcome, Outlast, Session, hints
-=======
 from fuzz import nasty
-from outlast import Outcome, Outlast, Session
->>>>>>> 85eb844 (Let the hostile agent use what a tool can do besides returning, and show typed answers of the example page in a browser)
+from outlast import Outcome, Outlast, Session, hints
 from outlast.errors import Conflict, InvalidInput, NotFound, NotStarted
 from outlast.store.tables import metadata
 from outlast.testing import ScriptedModel, call
