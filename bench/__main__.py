@@ -25,6 +25,7 @@ from bench import (
     m17_feed,
     m17_open_session,
     m18_footprint,
+    m19_retention,
 )
 from bench.measure import Report
 
@@ -51,6 +52,7 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m17_open_session.ID: m17_open_session.run,
     m17_feed.ID: m17_feed.run,
     m18_footprint.ID: m18_footprint.run,
+    m19_retention.ID: m19_retention.run,
 }
 
 

@@ -26,6 +26,10 @@ _FLOWS = (
     "stop+retry",
     "many",
     "cancel",
+    "schedule",
+    "schedule+pause",
+    "schedule+edit",
+    "schedule+unschedule",
 )
 _LEADS_TO = {
     "hold": "stop",
@@ -39,6 +43,7 @@ _LEADS_TO = {
     "cancel.end": "cancel",
     "accept": "many",
     "deliver": "many",
+    "fire": "schedule",
 }
 """The flow that brings a worker to a place."""
 
@@ -122,6 +127,8 @@ class Client:
                 await self._wake()
             case ["cancel"]:
                 await self._cancel()
+            case ["schedule", *then]:
+                await self._schedule(then)
             case ["many"]:
                 for mode in ("queue", "steer", "queue", "wake"):
                     await (self._wake() if mode == "wake" else self._send(mode, self._steps()[:1]))
@@ -142,6 +149,20 @@ class Client:
         for op in then:
             await (self._send("steer", self._steps()) if op == "send" else self._ask(op))
 
+    async def _schedule(self, then: Sequence[str]) -> None:
+        """Something to be said or done in a second, perhaps changed in the instant in which it is due."""
+        token, tool = self._token("t"), self.chance.choice((None, None, "note", "again", "minute"))
+        what = {"text": plan_of(token, self._steps()[:1])} if tool is None else {"tool": tool}
+        made = await self._ask("schedule", token=token, **what, key=token)
+        for op in then if made is not None and tool != "minute" else ():
+            await asyncio.sleep(1.0 + self.chance.uniform(-0.1, 0.1))
+            if op == "unschedule":
+                self.record.write(op=op, session=self.reader.session_id, token=token)
+            await self._ask(op, token=token, schedule=made)
+            if op == "pause" and self.chance.random() < 0.5:
+                await self._ask("unpause", token=token, schedule=made)
+        await self._pass(1.5)
+
     async def _cancel(self) -> None:
         """Cancel something that runs in the background, if anything does by now."""
         await _within(2.0, self.reader.parked)
@@ -160,7 +181,8 @@ class Client:
         token = self._token("w")
         await self._ask("wake", token=token, text=plan_of(token, self._steps()[:1]), key=token)
 
-    async def _ask(self, op: str, **fields: Any) -> None:
+    async def _ask(self, op: str, **fields: Any) -> Any:
+        """The answer; None when it was refused."""
         session_id = self.reader.session_id
         try:
             answer = await self.link.ask(op, session=session_id, **fields)
@@ -168,6 +190,7 @@ class Client:
             self.record.write(op=op, session=session_id, token=fields.get("token"), refused=exc.code)
         else:
             self.record.write(op=op, session=session_id, token=fields.get("token"), answer=answer)
+            return answer
 
     def _token(self, kind: str) -> str:
         return f"{kind}{self.name}x{next(self.numbers)}"

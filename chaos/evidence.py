@@ -40,6 +40,8 @@ class SessionRows:
     tasks: list[Row] = field(default_factory=list[Row])
     messages: list[Row] = field(default_factory=list[Row])
     events: list[LogEvent] = field(default_factory=list[LogEvent])
+    schedules: list[Row] = field(default_factory=list[Row])
+    fires: list[Row] = field(default_factory=list[Row])
 
     @property
     def is_held(self) -> bool:
@@ -114,6 +116,10 @@ def _sessions(connection: sqlite3.Connection) -> dict[str, SessionRows]:
         sessions[row["session_id"]].turns.append(row)
     for row in _rows(connection, "tasks", "id"):
         sessions[row["session_id"]].tasks.append(row)
+    for row in _rows(connection, "schedules", "id"):
+        sessions[row["session_id"]].schedules.append(row)
+    for row in _rows(connection, "fires", "number"):
+        sessions[row["session_id"]].fires.append(row)
     for row in _rows(connection, "messages", "position"):
         sessions[row["session_id"]].messages.append({**row, **json.loads(row["body"])})
     for row in _rows(connection, "events", "number"):

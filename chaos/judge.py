@@ -13,11 +13,23 @@ from typing import Any, cast
 
 from chaos import evidence, streams, task_ends
 from chaos.evidence import TERMINAL, Evidence, LogEvent, Row, SessionRows
+from chaos.fire_judge import FIRE_KINDS, fire_faults, fires_seen
 from chaos.ledger import Entry
 from chaos.words import CONTROLS, MAY_RUN_AGAIN, OUTLASTS_ITS_BUDGET, OUTSIDE, plans_in, result_of, wake_of
 from chaos.work_judge import WORK_KINDS, work_faults, work_seen
 
-KINDS = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "errors", *WORK_KINDS)
+KINDS = (
+    "lost",
+    "repeated",
+    "double_wakes",
+    "hanging",
+    "untold",
+    "streams",
+    "runners",
+    "errors",
+    *WORK_KINDS,
+    *FIRE_KINDS,
+)
 _UNEXPECTED = ("ended unexpectedly", "could not be brought to an end", "Traceback (most recent", "turn failed")
 
 
@@ -45,7 +57,7 @@ def judge(found: Evidence) -> Iterator[Fault]:
                 yield Fault(kind, session_id, what)
         for what in streams.log_faults(session.events, [part["content"] for part in session.parts("text")]):
             yield Fault("streams", session_id, what)
-    for kind, session_id, what in work_faults(found):
+    for kind, session_id, what in (*work_faults(found), *fire_faults(found)):
         yield Fault(kind, session_id, what)
     yield from _readers(found)
     for line in found.log_lines:
@@ -87,7 +99,7 @@ def _inputs(session: SessionRows) -> Iterator[tuple[str, str]]:
     places = {message["position"]: json.dumps(message["parts"]) for message in session.messages}
     for row in session.inputs:
         token = next((token for token, _ in plans_in(row["text"])), row["idempotency_key"])
-        if told[token] > 1 and row["kind"] != "schedule":
+        if told[token] > 1:
             yield ("double_wakes" if row["kind"] == "wake" else "repeated", f"{token} was told {told[token]} times")
         sign = wake_of(row["task_id"]) if row["task_id"] else f"[{token}:"
         if row["kind"] in ("settlement", "request"):
@@ -266,7 +278,7 @@ def seen(found: Evidence) -> Counter[str]:
             for line in entries.get(end.data["call_id"], [])
         )
     counts["readers"] = len(found.readers)
-    return counts + work_seen(found)
+    return counts + work_seen(found) + fires_seen(found)
 
 
 def main(folder: Path) -> None:

@@ -14,8 +14,11 @@ BACKGROUND = ("park", "task.end", "wake", "withdraw", "cancel", "cancel.end")
 `withdraw` is the answer of `check_background`: what it tells is not told again by a wake.
 """
 
-WORK = ("admit", "spawn", "child.start", "child.end", "reply", "decide", "complete")
-"""What is set going on purpose, and what comes back to it: by people, and by those who do the work elsewhere."""
+WORK = ("admit", "spawn", "child.start", "child.end", "reply", "decide", "complete", "fire")
+"""What is set going on purpose, and what comes back to it: by people, and by those who do the work elsewhere.
+
+`fire` is the commit in which a schedule fires.
+"""
 
 FIRST = (*BACKGROUND, *WORK)
 """With these a run begins."""

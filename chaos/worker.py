@@ -7,7 +7,7 @@ import signal
 import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +170,11 @@ class Service:
             "needs": self._needs,
             "say": self._say_for,
             "complete": self._complete,
+            "schedule": self._schedule,
+            "pause": self._change_schedule,
+            "unpause": self._change_schedule,
+            "edit": self._change_schedule,
+            "unschedule": self._change_schedule,
             "follow": self._follow,
             "look": self._look,
         }
@@ -254,6 +259,45 @@ class Service:
         done = await completions.complete(task_id, success=True, result=command["value"], owner_id=owner_id)
         return done.applied
 
+    async def _schedule(self, command: Json) -> str:
+        session, tool, key = await self._session(command), command.get("tool"), command["key"]
+        if tool == "minute":
+            made = await session.schedule(
+                tool="again",
+                args={"name": key},
+                cron="* * * * *",
+                missed="run_all",
+                overlap="allow",
+                wake="silent",
+                idempotency_key=key,
+            )
+        elif tool is not None:
+            made = await session.schedule(tool=tool, args={"name": key}, delay="1 second", idempotency_key=key)
+        else:
+            made = await session.schedule(command["text"], delay="1 second", idempotency_key=key)
+        return made.id
+
+    async def _change_schedule(self, command: Json) -> str | None:
+        """Refused when it has ended, or is not there any more."""
+        schedule_id, all_ = command["schedule"], self.runtime.schedules
+        match command["op"]:
+            case "pause":
+                return (await all_.pause(schedule_id)).state
+            case "unpause":
+                return (await all_.resume(schedule_id)).state
+            case "edit":
+                return (await all_.edit(schedule_id, delay="1 second")).state
+            case _:
+                await all_.delete(schedule_id)
+                return None
+
+    async def _rest(self) -> None:
+        """Pause what would fire for ever, if its next time is not just now."""
+        soon = datetime.now(UTC) + timedelta(seconds=2)
+        for each in (await self.runtime.schedules.list(state="active", limit=200)).items:
+            if each.cron is not None and each.next_at is not None and each.next_at > soon:
+                await self.runtime.schedules.pause(each.id)
+
     async def _follow(self, command: Json) -> None:
         session = await self._session(command)
         async with session.events(after=command["after"]) as stream:
@@ -264,7 +308,8 @@ class Service:
                 await asyncio.sleep(command["pause"])
 
     async def _look(self, command: Json) -> Json:
-        """What is still open, and where each log ends."""
+        """What is still open, and where each log ends. What would fire for ever is paused for it."""
+        await self._rest()
 
         def look(connection: sa.Connection) -> Json:
             open_turns = sa.select(tables.turns.c.id).where(tables.turns.c.ended_at.is_(None))
@@ -274,7 +319,8 @@ class Service:
                 .join(tables.sessions, tables.sessions.c.id == tables.inputs.c.session_id)
                 .where(tables.inputs.c.state == InputState.WAITING.value, ~tables.sessions.c.is_held)
             )
-            still_open = [connection.execute(each).scalars() for each in (open_turns, open_tasks, due_inputs)]
+            due = sa.select(tables.schedules.c.id).where(tables.schedules.c.due_at.is_not(None))
+            still_open = [connection.execute(each).scalars() for each in (open_turns, open_tasks, due_inputs, due)]
             ends = connection.execute(sa.select(tables.sessions.c.id, tables.sessions.c.last_event))
             return {
                 "open": [each for found in still_open for each in found],

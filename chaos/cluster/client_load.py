@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from chaos.client import Record
 from chaos.cluster.balancer import AWAY, Balancer
@@ -18,7 +18,11 @@ from outlast.errors import OutlastError
 T = TypeVar("T")
 Mode = Literal["steer", "queue", "interrupt"]
 
-_FLOWS = ("alone",) * 18 + ("steer", "queue", "interrupt", "stop", "stop+resume", "many", "cancel", "cancel")
+_FLOWS = (
+    *("alone",) * 18,
+    *("steer", "queue", "interrupt", "stop", "stop+resume", "many", "cancel", "cancel"),
+    *("schedule", "schedule+pause", "schedule+edit", "schedule+unschedule"),
+)
 _PLANS = (
     *("",) * 8,
     *("note",) * 5,
@@ -108,6 +112,8 @@ class LoadClient:
                 await self._send_another(mode)
             case ["cancel"]:
                 await self._cancel()
+            case ["schedule", *then]:
+                await self._schedule(then)
             case ["many"]:
                 for mode in ("queue", "steer", "queue"):
                     await self._send_another(mode)
@@ -119,6 +125,51 @@ class LoadClient:
             case _:
                 await self._pass(0.3)
         await _within(self.chance.choice((0.3, 6.0, 6.0)), self.reader.idle)
+
+    async def _schedule(self, then: Sequence[str]) -> None:
+        """Something to be said or done in a second, perhaps changed in the instant in which it is due."""
+        token, tool = self._token("t"), self.chance.choice((None, None, "note", "again", "minute"))
+        session_id, made = self.reader.session_id, list[str]()
+
+        async def make(at: int) -> str:
+            all_ = self.balancer.client(session_id, at).schedules
+            if tool == "minute":
+                what: dict[str, Any] = {"tool": "again", "args": {"name": token}, "cron": "* * * * *"}
+                what |= {"missed": "run_all", "overlap": "allow", "wake": "silent"}
+            elif tool is None:
+                what = {"text": plan_of(token, self._steps()[:1]), "delay": "1 second"}
+            else:
+                what = {"tool": tool, "args": {"name": token}, "delay": "1 second"}
+            made.append((await all_.create(session_id, **what, idempotency_key=token)).id)
+            return made[-1]
+
+        await self._note("schedule", self.balancer.ask(make), token=token)
+        for op in then if made and tool != "minute" else ():
+            await asyncio.sleep(1.0 + self.chance.uniform(-0.1, 0.1))
+            await self._change(op, made[-1], token)
+            if op == "pause" and self.chance.random() < 0.5:
+                await self._change("unpause", made[-1], token)
+
+    async def _change(self, op: str, schedule_id: str, token: str) -> None:
+        """Asked for once: without an answer it may have been done."""
+        session_id = self.reader.session_id
+
+        async def change(at: int) -> str | None:
+            all_ = self.balancer.client(session_id, at).schedules
+            match op:
+                case "pause":
+                    return (await all_.pause(schedule_id)).state
+                case "unpause":
+                    return (await all_.resume(schedule_id)).state
+                case "edit":
+                    return (await all_.edit(schedule_id, delay="1 second")).state
+                case _:
+                    self.record.write(op=op, session=session_id, token=token)
+                    await all_.delete(schedule_id)
+                    return None
+
+        with suppress(*AWAY):
+            await self._note(op, self.balancer.ask_once(change), token=token)
 
     async def _cancel(self) -> None:
         """Cancel something that runs in the background, if anything does by now."""

@@ -12,13 +12,18 @@ import asyncpg
 from tests.support.stores.postgres import Installation
 
 _NAME = "chaos"
-_TABLES = ("sessions", "inputs", "turns", "tasks", "messages", "events")
+_TABLES = ("sessions", "inputs", "turns", "tasks", "messages", "events", "schedules", "fires")
 _OPEN = """
 SELECT id FROM turns WHERE ended_at IS NULL
 UNION ALL SELECT id FROM tasks WHERE ended_at IS NULL
 UNION ALL SELECT inputs.id FROM inputs JOIN sessions ON sessions.id = inputs.session_id
 WHERE inputs.state = 'waiting' AND NOT sessions.is_held
+UNION ALL SELECT id FROM schedules WHERE due_at IS NOT NULL
 """
+_NONE_IS_DUE = """
+SELECT NOT EXISTS (SELECT 1 FROM schedules WHERE due_at <= (extract(epoch FROM clock_timestamp()) + 2) * 1000000)
+"""
+_EVERY_MINUTE = "SELECT id, session_id FROM schedules WHERE state = 'active' AND cron IS NOT NULL"
 _CUT = """
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND random() < $1
@@ -52,6 +57,16 @@ class ClusterDatabase:
         """Nothing is open, and nothing waits where no hold keeps it."""
         async with self._connected() as connection:
             return await connection.fetchval(f"SELECT NOT EXISTS ({_OPEN})")
+
+    async def none_is_due(self) -> bool:
+        """No schedule fires just now, nor should have fired."""
+        async with self._connected() as connection:
+            return await connection.fetchval(_NONE_IS_DUE)
+
+    async def every_minute(self) -> list[tuple[str, str]]:
+        """The schedules that would fire for ever, with their sessions."""
+        async with self._connected() as connection:
+            return [(row["id"], row["session_id"]) for row in await connection.fetch(_EVERY_MINUTE)]
 
     async def ends(self) -> dict[str, int]:
         """Where the log of each session ends."""

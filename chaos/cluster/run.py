@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,7 @@ class Run:
             await self._break(injector, client_load)
             self._loaded_us = (begun_us, now_us())
             await client_load.finish(_SETTLE)
+            await self._rest(balancer)
             await self._settle(readers)
         finally:
             self._done = injector.done
@@ -127,6 +129,12 @@ class Run:
         await asyncio.sleep(self._load.gap)
         await injector.over()
         client_load.check()
+
+    async def _rest(self, balancer: Balancer) -> None:
+        """Pause what would fire for ever; what is late by then has fired first."""
+        await self._until(self._database.none_is_due)
+        for schedule_id, session_id in await self._database.every_minute():
+            await balancer.ask(partial(_pause, balancer, session_id, schedule_id))
 
     async def _settle(self, readers: Readers) -> None:
         """Work ends, connected readers catch up where they are, then the others, and some that come late."""
@@ -214,6 +222,10 @@ class Run:
 
     def _chance(self, of: str) -> random.Random:
         return random.Random(f"{of} {self._seed}")
+
+
+async def _pause(balancer: Balancer, session_id: str, schedule_id: str, at: int) -> None:
+    await balancer.client(session_id, at).schedules.pause(schedule_id)
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.cluster.faults import WEIGHTS
+from chaos.cluster.judge import ALL_KINDS
 
 FAULTS = 9
 """Each kind once, but for the one that freezes an API process."""
@@ -27,7 +28,6 @@ async def test_nothing_is_lost_or_repeated_when_a_cluster_breaks(tmp_path: Path)
     assert process.returncode == 0, output.decode()
     report = json.loads((tmp_path / "cluster-few.json").read_text())
     assert report["faults"] == FAULTS
-    totals = ("lost", "repeated", "double_wakes", "hanging", "untold", "streams", "runners", "false_takeovers")
-    assert {report[total] for total in totals} == {0}
+    assert {report[total] for total in ALL_KINDS} == {0}
     assert report["faults_by_kind"].keys() == WEIGHTS.keys() - {"freeze api"}
-    assert {"turns", "tasks", "readers"} <= report["seen"].keys()
+    assert {"turns", "tasks", "readers", "schedules"} <= report["seen"].keys()
