@@ -1,6 +1,7 @@
 """Webhooks on both engines: rows of the same commit, signed messages, retries, a log, and nobody else delayed."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -118,6 +119,45 @@ async def test_one_that_hangs_holds_up_no_other(runtime: Runtime) -> None:
             await ask(outlast)
         await receiver.has(8)
         assert len(mute.heard) <= 4
+
+
+async def test_one_that_answers_slowly_fails_in_time_and_is_tried_again(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B11, P8: it may drip for ever; the time is for all of the answer, and the log says so."""
+    monkeypatch.setattr("outlast.duties.webhooks._SECONDS", 0.3)
+    drip = b"HTTP/1.1 204 No Content\r\nX-Slow: "
+    async with receiving(lambda _: drip, slowly=True) as slow, receiving() as receiver, runtime(**HERE) as outlast:
+        hook, _ = await outlast.webhooks.make(slow.url)
+        await outlast.webhooks.make(receiver.url)
+        await ask(outlast)
+        await receiver.has(1)
+        found = await until(outlast, hook.id, lambda found: len(found[0].log) >= 2 if found else False)
+        assert (found[0].state, found[0].log[0]["status"]) == ("pending", None)
+        assert "No answer within 0.3 seconds" in found[0].log[0]["error"]
+        assert {each.headers["webhook-id"] for each in slow.heard} == {found[0].id}
+
+
+async def test_a_name_that_moves_to_a_private_address_is_told_nothing_more(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G5, B11: it is judged at each try, and what was judged is what is connected to."""
+    places = iter(["127.0.0.1"])
+    look_up = socket.getaddrinfo
+
+    def moving(host: str, port: int, *given: Any, **named: Any) -> list[Any]:
+        if host != "moving.example":
+            return look_up(host, port, *given, **named)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(places, "10.0.0.1"), port))]
+
+    async with receiving(lambda _: answering(500)) as receiver, runtime(**HERE) as outlast:
+        monkeypatch.setattr(socket, "getaddrinfo", moving)
+        hook, _ = await outlast.webhooks.make(receiver.url.replace("127.0.0.1", "moving.example"))
+        await ask(outlast)
+        found = await until(outlast, hook.id, lambda found: len(found[0].log) >= 3 if found else False)
+        assert found[0].log[0]["status"] == 500
+        assert all("10.0.0.1, which is not a public address" in each["error"] for each in found[0].log[1:])
+        assert len(receiver.heard) == 1
 
 
 async def test_any_number_that_hang_hold_up_no_other(runtime: Runtime) -> None:

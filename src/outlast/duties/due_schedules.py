@@ -12,11 +12,12 @@ import structlog
 
 from outlast.clock import Clock
 from outlast.duties.duty import EVERY
-from outlast.errors import StoreUnavailable
+from outlast.errors import InvalidInput, StoreUnavailable
 from outlast.events.signals import SCHEDULES, Signals
 from outlast.store.database import Database
 from outlast.store.repositories import fires, pauses, schedules
 from outlast.store.repositories.schedules import Schedule
+from outlast.store.sql.statement import Row
 from outlast.transitions.schedules import firing
 from outlast.values.redact import error_chain
 
@@ -27,6 +28,9 @@ _LONGEST_SECONDS = EVERY.total_seconds()
 _SOON_SECONDS = 0.25
 _NOT_MINE_SECONDS = 1.0
 _TOGETHER = 50
+
+BROKEN = "broken"
+"""The reason of one whose expression or zone is not known any more, after an upgrade of either."""
 
 Orphan = Callable[[Schedule], Awaitable[str | None]]
 """Why a schedule cannot do what it was made for; None if it can."""
@@ -65,11 +69,31 @@ class DueSchedules:
             self._least = _LONGEST_SECONDS
             return
         is_all = True
-        for each in await self._database.transaction(partial(schedules.due, limit=_TOGETHER), name="schedules.due"):
-            orphan = await self._orphan(each)
-            fire = partial(firing.fire_due, seen=each, orphan=orphan)
-            is_all &= await self._database.transaction(fire, name="schedule.fire")
+        for row in await self._database.transaction(partial(schedules.due, limit=_TOGETHER), name="schedules.due"):
+            is_all &= await self._alone(row["id"], partial(self._fire, row))
         for each in await self._database.read(fires.with_queued, is_single=True):
-            await self._database.transaction(partial(firing.fire_queued, seen=each), name="schedule.fire_queued")
+            queued = partial(firing.fire_queued, seen=each)
+            await self._alone(each.id, partial(self._database.transaction, queued, name="schedule.fire_queued"))
         if is_all:
             self._least = 0.0
+
+    async def _fire(self, row: Row) -> bool:
+        """Whether it was decided about. One whose times cannot be found any more is paused and says so."""
+        seen = schedules.from_row(row)
+        fire = partial(firing.fire_due, seen=seen, orphan=await self._orphan(seen))
+        try:
+            return await self._database.transaction(fire, name="schedule.fire")
+        except InvalidInput as exc:
+            log.error("a schedule has no times any more; it is paused", schedule_id=seen.id, error=exc.message)
+            broken = partial(firing.fire_due, seen=seen, orphan=BROKEN)
+            return await self._database.transaction(broken, name="schedule.fire")
+
+    async def _alone(self, schedule_id: str, fire: Callable[[], Awaitable[object]]) -> bool:
+        """Whatever is wrong with one holds up no other."""
+        try:
+            return bool(await fire())
+        except StoreUnavailable:
+            raise
+        except Exception as exc:
+            log.error("a schedule cannot be fired", schedule_id=schedule_id, exception=error_chain(exc))
+            return False

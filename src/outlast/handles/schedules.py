@@ -22,7 +22,7 @@ from outlast.store.repositories.fires import Fire as StoredFire
 from outlast.store.repositories.schedules import Missed, NewSchedule, Overlap, ScheduleKind, ScheduleState
 from outlast.store.repositories.schedules import Schedule as StoredSchedule
 from outlast.timing import when as whens
-from outlast.timing.zones import zone_of
+from outlast.timing.zones import kept_zone, zone_of
 from outlast.tool_hints import UNSET, Unset, Wake, hints_of
 from outlast.transitions.schedules import changes, creation, firing
 from outlast.transitions.schedules.changes import Edit
@@ -116,7 +116,7 @@ def _one_of(values: type[T], given: Any, name: str) -> T:
 
 def shown(services: Services, row: StoredSchedule) -> Schedule:
     """The view of a schedule, its times in its zone."""
-    value, zone = services.shown.value, zone_of(row.zone)
+    value, zone = services.shown.value, kept_zone(row.zone)
     last: Mapping[str, Any] = row.last_result or {}
 
     def local(instant: datetime | None) -> datetime | None:
@@ -281,7 +281,7 @@ class Schedules:
         return Page(views, str(views[-1].number) if len(found) > most else None)
 
     def _fire(self, row: StoredSchedule, fire: StoredFire) -> Fire:
-        zone, view = zone_of(row.zone), Fire.of(fire)
+        zone, view = kept_zone(row.zone), Fire.of(fire)
         times = {"due_at": fire.due_at.astimezone(zone), "at": fire.at.astimezone(zone)}
         ran_at = None if fire.ran_at is None else fire.ran_at.astimezone(zone)
         return view.model_copy(update={**times, "ran_at": ran_at, "detail": self.services.shown.value(fire.detail)})

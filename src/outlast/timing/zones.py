@@ -26,6 +26,14 @@ def zone_of(name: str) -> ZoneInfo:
         ) from exc
 
 
+def kept_zone(name: str) -> ZoneInfo:
+    """Of what was checked when it was kept. UTC, if the zone is not known here any more: its times are still shown."""
+    try:
+        return zone_of(name)
+    except InvalidInput:
+        return _known("UTC")
+
+
 def shown(instant: datetime, zone: str) -> str:
     """For people and models: to the minute where it is one, with the zone's own short name."""
     local = instant.astimezone(zone_of(zone))

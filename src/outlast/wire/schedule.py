@@ -111,7 +111,8 @@ class Schedule(Answer):
     overlap: OverlapPolicy
     state: ScheduleStateName
     reason: str | None = Field(
-        description="Why it is paused or has ended: asked, session_archived, agent_gone, tool_gone, done, canceled."
+        description="Why it is paused or has ended: asked, session_archived, agent_gone, tool_gone, broken, done, "
+        "canceled."
     )
     next_at: datetime | None = Field(description="In its zone.")
     fired: int = Field(description="How often it has fired.")

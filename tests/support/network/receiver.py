@@ -43,7 +43,8 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving(answer: Answer = lambda _: NO_CONTENT) -> AsyncGenerator[Receiver]:
+async def receiving(answer: Answer = lambda _: NO_CONTENT, *, slowly: bool = False) -> AsyncGenerator[Receiver]:
+    """`slowly`: after its answer it says a byte now and then, and never ends."""
     hanging: set[asyncio.StreamWriter] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -58,6 +59,9 @@ async def receiving(answer: Answer = lambda _: NO_CONTENT) -> AsyncGenerator[Rec
             return
         writer.write(said)
         await writer.drain()
+        while slowly and not writer.is_closing():
+            await asyncio.sleep(0.02)
+            writer.write(b"x")
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)

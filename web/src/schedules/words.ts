@@ -21,6 +21,7 @@ const REASONS: Record<string, string> = {
   asked: "somebody paused it",
   session_archived: "its chat is archived",
   agent_gone: "its agent is no longer there",
+  broken: "its times cannot be found any more: edit it",
   tool_gone: "its tool is no longer there",
   done: "it has fired for the last time",
   canceled: "it was cancelled",

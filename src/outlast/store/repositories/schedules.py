@@ -14,7 +14,7 @@ from outlast.store.sql.statement import Row, Statement
 from outlast.store.tables import schedules, sessions
 from outlast.store.unit import Unit
 from outlast.timing.when import When
-from outlast.timing.zones import zone_of
+from outlast.timing.zones import kept_zone
 from outlast.values import row_json
 
 
@@ -96,7 +96,7 @@ class Schedule:
     @property
     def next_at(self) -> datetime | None:
         """In its zone."""
-        return None if self.due_at is None else self.due_at.astimezone(zone_of(self.zone))
+        return None if self.due_at is None else self.due_at.astimezone(kept_zone(self.zone))
 
     @property
     def snapshot(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Schedule:
             "tool": self.tool,
             "text": None if self.text is None else self.text[:2_000],
             "cron": self.cron,
-            "at": None if self.at is None else self.at.astimezone(zone_of(self.zone)).isoformat(),
+            "at": None if self.at is None else self.at.astimezone(kept_zone(self.zone)).isoformat(),
             "zone": self.zone,
             "state": self.state.value,
             "reason": self.reason,
@@ -202,9 +202,9 @@ def seconds_to_next(connection: sa.Connection, now: datetime) -> float | None:
     return (row["due_at"] - (row["now"] if is_remote else to_microseconds(now))) / 1_000_000
 
 
-def due(unit: Unit, limit: int) -> list[Schedule]:
-    """Those whose time has come, the longest due first."""
-    return [from_row(row) for row in _DUE.rows(unit.connection, now=unit.now_us, limit=limit)]
+def due(unit: Unit, limit: int) -> list[Row]:
+    """Those whose time has come, the longest due first; not read yet, for one that is damaged must hold up no other."""
+    return list(_DUE.rows(unit.connection, now=unit.now_us, limit=limit))
 
 
 def get(connection: sa.Connection, schedule_id: ScheduleId) -> Schedule | None:
