@@ -9,16 +9,18 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
-from outlast import Session
+from outlast import Outlast, Session
 from outlast.cli.demo import bookkeeper, server
-from outlast.testing import approve, refuse
+from outlast.testing import ManualClock, approve, next_fire, refuse
+from tests.behaviour.test_schedules import until
 from tests.support.processes.serving_process import Program, run
-from tests.support.turns.runtime import wait_for_event
+from tests.support.turns.runtime import events_of, wait_for_event
 
 OUTLAST = Path(sys.executable).with_name("outlast")
 PATIENCE = 120
@@ -244,6 +246,27 @@ async def test_the_agent_to_try_spawns_and_schedules(tmp_path: Path, monkeypatch
         [made] = (await outlast.schedules.list()).items
         assert made.title == "mailbox"
         assert "Nordlys" in (await session.ask("Check the mailbox.")).text
+
+
+async def test_the_agent_to_try_watches_the_account(tmp_path: Path) -> None:
+    """F4: what the demo says to type is a monitor: it looks each minute, and speaks when its condition is met."""
+    clock = ManualClock()
+    agent = bookkeeper.make_agent()
+    async with Outlast(agent, database=tmp_path / "demo.db", clock=clock) as outlast:
+        session = await outlast.sessions.create()
+        promised = (await session.ask("Tell me when the account is below 1,000.")).text
+        assert promised.startswith("I watch it, and tell you when its balance is below 1000")
+        [made] = (await outlast.schedules.list()).items
+        assert (made.kind, made.cron) == ("monitor", "* * * * *")
+        for looks in (1, 2):
+            await next_fire(outlast, clock)
+            await until(partial(_looked, session, looks))
+        assert await said(session) == "There are 900 EUR left in the account."
+        assert [each.type for each in await events_of(session, "turn.completed")] == ["turn.completed"] * 2
+
+
+async def _looked(session: Session, times: int) -> bool:
+    return [each.state for each in await session.tasks() if each.kind == "call"] == ["succeeded"] * times
 
 
 async def said(session: Session) -> str:

@@ -1,6 +1,7 @@
 """The agent of `outlast demo`: a bookkeeper whose model is a script, so that it needs no key and answers the same."""
 
 import asyncio
+from itertools import count
 from typing import Any
 
 from pydantic_ai import Agent
@@ -15,6 +16,8 @@ MONTH_SECONDS = 2.0
 BUDGET_SECONDS = 3.0
 BANK_SECONDS = 1.5
 PAUSE_SECONDS = 0.03
+ACCOUNT_EUROS, SPENT_EUROS, LEAST_EUROS = 1_300, 200, 1_000
+"""Of the account: each time somebody looks, so much was spent since."""
 _HELP = (
     "I keep the books. Ask me to pay an invoice, which a person must allow, or whether any invoice of this year was "
     "paid twice: that takes half a minute, and goes on in the background while you ask me something else."
@@ -57,6 +60,13 @@ def make_agent() -> Agent[None, str]:
         """Look for invoices that came by mail."""
         return {"letters": ["an invoice from Nordlys, 1,240 EUR"]}
 
+    balance = count(ACCOUNT_EUROS - SPENT_EUROS, -SPENT_EUROS)
+
+    @agent.tool_plain(metadata=hints(read_only=True, narrate={"running": "Looking at the account"}))
+    async def account() -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        """How much is in the company account."""
+        return {"balance": next(balance)}
+
     return agent
 
 
@@ -75,6 +85,9 @@ def _step(messages: list[ModelMessage]) -> Step:
         return call("schedule", text="Check the mailbox.", when="0 8 * * *", title="mailbox")
     if "mailbox" in asked:
         return call("check_mailbox")
+    if "account" in asked and "below" in asked:
+        condition = {"kind": "below", "path": "balance", "value": LEAST_EUROS}
+        return call("spawn_background", tool="account", args={}, schedule="* * * * *", wake_if=condition)
     if "2025" in asked:
         return call("spawn_background", tool="check_year", args={"year": 2025})
     if "twice" in asked or "check" in asked:

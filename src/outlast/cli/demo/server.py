@@ -20,6 +20,7 @@ def what_to_type() -> Sequence[str]:
         f"  {outlast} files list SESSION; {outlast} files get FILE   # what it found, once it is done",
         f"  {outlast} send --turn 'Check 2025 as well, and do not wait for it.'   # work that the model spawns",
         f"  {outlast} send --turn 'Check the mailbox every morning at 8.'   # a schedule: {outlast} schedules list",
+        f"  {outlast} send --turn 'Tell me when the account is below 1,000.'   # a monitor; two minutes later it is",
         f"  {outlast} ps; {outlast} logs -f TASK; {outlast} attach SESSION",
         "Kill it with Ctrl-C or kill -9 while it works, start it again, and see it go on.",
     )

@@ -35,6 +35,10 @@ def about(result: Any) -> str:
         return f"The check is done: {what}. It is in {FOUND}."
     if "letters" in found:
         return f"There is one new letter: {found['letters'][0]}."
+    if "balance" in found:
+        return f"There are {found['balance']:,} EUR left in the account."
+    if "condition" in found:
+        return f"I watch it, and tell you when {found['condition']}. I look next at {found['next']}."
     if "schedule_id" in found:
         return f"I will. Next time: {found['next']}."
     return f"This is what came of it: {result}"
