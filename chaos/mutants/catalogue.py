@@ -134,6 +134,18 @@ FINISHED_MEANS_NEVER_REDONE = (
     ),
     Mutant(
         "P2",
+        "a call that ended is run again, seen by kills at the request",
+        (
+            Edit(
+                "src/outlast/calls/hook.py",
+                "        if self.open_calls.is_answered(call_id) or",
+                "        if",
+            ),
+        ),
+        Chaos("request", finds="repeated", kills=10),
+    ),
+    Mutant(
+        "P2",
         "a resumed turn stores its response once more",
         (
             Edit(

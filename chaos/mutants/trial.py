@@ -3,10 +3,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -74,20 +75,27 @@ def run(check: Test | Chaos, copy: Path) -> tuple[int | None, str]:
     if isinstance(check, Chaos):
         # What a failing round keeps for people to look at goes with the copy.
         environment["TMPDIR"] = str(copy)
-    try:
-        done = subprocess.run(
+    # Into a file, and all in a group of their own: what a check leaves behind when it is cut off, such as a frozen
+    # worker, would hold a pipe open for ever.
+    with (copy / "check.log").open("w+", errors="replace") as output:
+        process = subprocess.Popen(
             [sys.executable, *check.command],
             cwd=copy,
             env=environment,
-            stdout=subprocess.PIPE,
+            stdout=output,
             stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired as exc:
-        return None, str(exc)
-    return done.returncode, done.stdout
+        try:
+            code = process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        return code, output.read()
 
 
 def _verdict(mutant: Mutant, code: int | None, output: str, copy: Path) -> Verdict:
