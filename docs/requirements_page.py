@@ -113,7 +113,7 @@ MISSING: Mapping[str, str] = {
     "I1": "Not there yet.",
     "J1": "Not there yet.",
     "J2": "Not there yet.",
-    "K2": "Sessions and chat, background work beside it, tasks, what needs you, schedules, webhooks, "
+    "K2": "Sessions and chat with files, background work beside it, tasks, what needs you, schedules, webhooks, "
     "usage, keys and connections. Sharing is not there yet.",
     "K3": "The AI SDK only.",
     "K4": "MCP servers can be used by agents; serving and wrapping are not there yet.",

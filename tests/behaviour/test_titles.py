@@ -1,9 +1,10 @@
 """Titles that a model makes from a session's first message (D10)."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 
-from outlast import Session
+from outlast import Session, TurnContext
 from outlast.testing import ScriptedModel, error
 from tests.support.models.prices import PricedModel
 from tests.support.turns.runtime import Runtime, events_of, scripted
@@ -28,6 +29,23 @@ async def test_a_model_makes_the_title_beside_the_first_turn(runtime: Runtime) -
         assert len(titles.requests) == 1
         (told,) = [each.data for each in await events_of(session, "session.changed") if "title" in each.data]
         assert told == {"title": "A trip to Oslo", "title_from": "model"}
+
+
+async def test_a_title_is_made_of_no_secret(runtime: Runtime) -> None:
+    """D10, A11: also one that was registered when the message was there already."""
+    titles = ScriptedModel(lambda _: "It is hunter2-hunter2.")
+
+    @asynccontextmanager
+    async def deps(context: TurnContext) -> AsyncGenerator[None]:
+        outlast.secrets.add("hunter2-hunter2")
+        yield
+
+    async with runtime(scripted("Gladly."), title_model=titles, deps=deps) as outlast:
+        session = await outlast.sessions.create()
+        await session.ask("My password is hunter2-hunter2. Keep it.")
+        await until(session, lambda seen: seen.title_from == "model")
+        assert "hunter2" not in repr(titles.requests[0].messages)
+        assert "hunter2" not in (session.title or "hunter2")
 
 
 async def test_a_persons_title_wins(runtime: Runtime) -> None:

@@ -8,9 +8,11 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage
 
 from outlast import Outlast
+from outlast.calls.narration import Narration
 from outlast.errors import InvalidInput
 from outlast.testing import ScriptedModel, Step, call, tool_returns
-from outlast.toolkit import report_progress_tool, time_tool
+from outlast.tool_hints import hints_of
+from outlast.toolkit import fetch_tool, file_tools, report_progress_tool, shell_tool, time_tool, todo_tools
 from tests.support.turns.runtime import events_of
 
 
@@ -19,6 +21,23 @@ def agent_that_calls(name: str, **args: Any) -> Agent[None, str]:
         return "Done." if tool_returns(messages) else call(name, **args)
 
     return Agent(ScriptedModel(script), tools=[time_tool(zone="Europe/Oslo"), report_progress_tool()])
+
+
+ARGS: dict[str, Any] = {
+    **{"url": "https://example.com/", "name": "a.txt", "pattern": "water", "command": "make", "label": "Comparing"},
+    **{"todos": [{"text": "Look", "state": "doing"}, {"text": "Say", "state": "done"}]},
+}
+
+
+def test_each_tool_says_in_words_what_it_does() -> None:
+    """A14, A12: for people, with what it is called with."""
+    tools = [time_tool(), report_progress_tool(), fetch_tool(), shell_tool(), *todo_tools(), *file_tools()]
+    said = {
+        each.name: Narration(each.name, hints_of(each.tool_def.metadata), ARGS, str).of("running") for each in tools
+    }
+    assert [name for name, words in said.items() if not words or name in words or "{" in words] == []
+    assert said["fetch_page"] == "Reading https://example.com/"
+    assert said["write_todos"] == "1 of 2 done; now: Look"
 
 
 async def test_the_time_is_told_in_the_zone_that_is_asked_for(tmp_path: Path) -> None:
