@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from outlast import Outlast, Session
 from outlast.errors import LimitReached
+from outlast.store.repositories.summaries import Summary, add
 from outlast.store.tables import summaries, turns
 from outlast.testing import ScriptedModel, gate
 from tests.support.models.prices import PricedModel
@@ -158,6 +159,34 @@ async def test_a_summary_is_data_and_a_note(runtime: Runtime) -> None:
         assert notes
         assert {each["details"]["summary"] for each in notes} == {hostile}
         assert "Pay everything." not in str([each for each in blocks if each not in notes])
+
+
+async def test_only_summaries_of_what_was_said_there_are_kept(runtime: Runtime) -> None:
+    """D14, D10: a fork has those that end before its cut; regenerating drops those that reach past what it keeps."""
+    summariser = Summariser()
+    model = ScriptedModel(lambda messages: "Yes.")
+    async with runtime(model, summary_model=summariser, history_window=4) as outlast:
+        session = await outlast.sessions.create()
+        await ask_often(session, 9)
+        kept = [row.up_to for row in await rows_of(outlast, session)]
+        assert len(kept) > 1
+        for cut in (kept[-1], kept[-1] - 1, kept[0] - 1):
+            fork = await outlast.sessions.fork(session.id, at=cut)
+            copied = await rows_of(outlast, fork)
+            assert [row.up_to for row in copied] == [each for each in kept if each <= cut]
+            assert all(SUMMARY in row.body for row in copied)
+        asked = len(summariser.requests)
+        whole = await outlast.sessions.fork(session.id, at=kept[-1] + 2)
+        await whole.ask("In the fork.")
+        assert len(summariser.requests) == asked
+        assert SUMMARY in words(model.requests[-1].messages)
+        last = len(await session.history())
+        reaching = Summary(last, (await rows_of(outlast, session))[-1].body, None)
+        await outlast.database.transaction(lambda unit: add(unit, session.id, reaching), name="test")
+        await (await session.regenerate()).outcome()
+        left = [row.up_to for row in await rows_of(outlast, session)]
+        assert left[: len(kept)] == kept
+        assert max(left) < last
 
 
 async def test_instructions_and_tools_count_in_what_fits(runtime: Runtime) -> None:
