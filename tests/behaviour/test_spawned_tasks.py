@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent, ModelRetry, RunContext, Tool
 
-from outlast import Outlast, Permissions, Session, Task, hints
+from outlast import Binding, Outlast, Permissions, Session, Task, hints
 from outlast.errors import Forbidden, IdempotencyMismatch, InvalidInput, NotFound, TooManyTasks
 from outlast.store.repositories.stored_task import WakePolicy
 from outlast.testing import ScriptedModel, call
@@ -96,6 +96,50 @@ async def test_a_tool_s_own_validator_and_the_session_s_permissions_are_heeded(r
         with pytest.raises(Forbidden, match="denies"):
             await denied.spawn("double", {"number": 9})
         assert [*await odd.tasks(), *await denied.tasks()] == []
+
+
+async def test_what_rules_say_of_arguments_holds_for_those_that_the_tool_gets(runtime: Runtime) -> None:
+    """A7, B3: its defaults, and text that is a number, are judged as in a call; what then is denied fails."""
+
+    def pay(amount: int = 5, currency: str = "EUR") -> str:
+        return f"paid {amount} {currency}"
+
+    model = scripted(spawning("pay", args={"amount": "7"}), "Soon.", "Paid.")
+    async with runtime(model, tools=[pay]) as outlast:
+        lists = Permissions(allow=["pay(amount<=100)", "double"], deny=["pay(currency=='USD')"])
+        session = await outlast.sessions.create(permissions=lists)
+        by_model = await outlast.tasks.wait((await result_of(session))["task_id"], seconds=PATIENCE)
+        by_default = await ended(outlast, await session.spawn("pay", wake="silent"))
+        assert [by_model.result, by_default.result] == ["paid 7 EUR", "paid 5 EUR"]
+        for wrong in ({"amount": 101}, {"currency": "USD"}):
+            with pytest.raises(Forbidden):
+                await session.spawn("pay", wrong)
+        strict = await outlast.sessions.create(permissions=Permissions(allow=["pay(amount<=1)"]))
+        failed = await ended(outlast, await strict.spawn("pay", wake="silent"))
+        assert failed.error is not None
+        assert "allows only pay(amount<=1)" in failed.error["message"]
+
+
+async def test_in_a_bound_session_what_is_spawned_is_about_its_resource(runtime: Runtime) -> None:
+    """B3, D11: a program need not name it, as the model need not, and can name no other."""
+
+    def pay(invoice_id: int) -> str:
+        return f"paid {invoice_id}"
+
+    model = scripted(spawning("pay", args={}), "Soon.", "Paid.", [spawning("pay", args={"invoice_id": 9})], "No.")
+    async with runtime(model, tools=[pay]) as outlast:
+        bound = Binding(kind="invoice", id="4711", defaults={"invoice_id": 4711})
+        session = await outlast.sessions.create(binding=bound)
+        by_model = await outlast.tasks.wait((await result_of(session))["task_id"], seconds=PATIENCE)
+        await session.settled(wait=PATIENCE)
+        by_program = await ended(outlast, await session.spawn("pay", wake="silent"))
+        assert [by_model.result, by_program.result] == ["paid 4711", "paid 4711"]
+        with pytest.raises(Forbidden, match="this session is about invoice 4711"):
+            await session.spawn("pay", {"invoice_id": 9})
+        await session.ask("another one", wait=PATIENCE)
+        last = (await events_of(session, "call.ended"))[-1].data["part"]
+        assert "this session is about invoice 4711" in str(last["content"])
+        assert len(await session.tasks()) == 2
 
 
 async def test_a_program_spawns_and_the_session_is_woken(runtime: Runtime) -> None:

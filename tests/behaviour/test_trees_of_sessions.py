@@ -187,7 +187,7 @@ async def test_a_person_stops_a_child_whose_own_work_goes_on(runtime: Runtime, i
         await worker.stop()
         (task,) = await session.tasks()
         task = await outlast.tasks.wait(task.id, seconds=20)
-        assert (task.state, task.detail) == (TaskState.CANCELED, "A person stopped the sub-session.")
+        assert (task.state, task.detail) == (TaskState.CANCELED, "local stopped the sub-session.")
         digs.open()
         dug = await task_that(worker, lambda each: each.tool == "dig" and each.is_over)
         assert dug.state is TaskState.SUCCEEDED

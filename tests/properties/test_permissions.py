@@ -48,6 +48,18 @@ def test_no_descendant_may_what_an_ancestor_may_not(
         assert is_offered(chain(each), tool) or not may[each]
 
 
+@given(LISTS, NAMES, ARGUMENTS, ARGUMENTS)
+def test_what_is_refused_before_validation_would_be_refused_after_it(
+    lists: Permissions, tool: str, arguments: Any, defaults: Any
+) -> None:
+    """A7, B3: whatever defaults the tool adds to what was given; what is not there counts as null until then."""
+    if not any(
+        condition.value is None for rule in [*(lists.allow or ()), *lists.deny] for condition in rule.conditions
+    ):
+        given_and_added = {**defaults, **arguments}
+        assert lists.sure_refusal(tool, arguments) is None or lists.refusal(tool, given_and_added) is not None
+
+
 @given(RULES, NAMES, ARGUMENTS)
 def test_what_a_rule_allows_it_would_also_deny(rule: str, tool: str, arguments: Any) -> None:
     """A7: what cannot be told is on the careful side of both lists."""

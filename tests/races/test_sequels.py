@@ -159,7 +159,7 @@ async def test_wakes_of_many_owners_that_come_at_once_share_the_places(
 
         def expect(made: Work) -> WorkerId:
             name = plain(made)
-            most.append(worker.running_turns)
+            most.append(worker.busy_turns)
             return name
 
         monkeypatch.setattr(worker, "expect", expect)

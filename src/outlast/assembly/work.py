@@ -18,6 +18,7 @@ from outlast.assembly.policies import kept, loop_policy, sealing
 from outlast.calls.call import CallThreads
 from outlast.calls.control.parts import ControlParts
 from outlast.calls.control.toolset import control_toolset
+from outlast.calls.control.turn_waits import TurnWaits
 from outlast.calls.questions import QuestionSource
 from outlast.calls.view import Viewer
 from outlast.calls.within.channel import ChannelHome
@@ -87,7 +88,7 @@ def worker_parts(
     stack.callback(threads.shutdown, wait=False, cancel_futures=True)
     for host in hosts.values():
         stack.push_async_callback(host.close)
-    viewer, loop = Viewer(files), asyncio.get_running_loop()
+    viewer, loop, waits = Viewer(files), asyncio.get_running_loop(), TurnWaits()
     return WorkerParts(
         database=database,
         files=files,
@@ -111,12 +112,13 @@ def worker_parts(
             networks=networks(settings.allowed_networks),
             files=SessionFiles(database, files),
         ),
-        control=control_toolset(ControlParts(database, files, signals, clock, settings.call_deadline)),
+        control=control_toolset(ControlParts(database, files, signals, clock, settings.call_deadline, waits=waits)),
         instructions=instructions,
         resources=resources,
         context=surrounding_context(),
         summary_model=summary_model or settings.summary_model,
         title_model=title_model or settings.title_model,
+        waits=waits,
     )
 
 

@@ -164,12 +164,13 @@ class Session(SeenSession):
         found = ListOf[StoredMessage].model_validate(answer)
         return Page(found.items, found.next)
 
-    async def stop(self, *, cascade: bool = False) -> Outcome | None:
+    async def stop(self, *, cascade: bool = False, by: str | None = None) -> Outcome | None:
         """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran.
 
-        One whose turn is over and whose tasks are open is held too: they go on unless `cascade`.
+        One whose turn is over and whose tasks are open is held too: they go on unless `cascade`. `by` says who
+        stops it, beside the name of the key.
         """
-        answer = TurnAnswer.model_validate(await self._post("stop", {"cascade": cascade}))
+        answer = TurnAnswer.model_validate(await self._post("stop", {"cascade": cascade, "by": by}))
         return None if answer.turn_id is None else await self.turn(answer.turn_id).outcome()
 
     async def resume(self) -> Turn | None:

@@ -140,7 +140,7 @@ class DistributedEngine(AcceptingEngine):
         if self._sweep.is_requeueing:
             return 0, 0  # others may have taken what comes first before all of it is given back
         worker, places = self._worker, self._places
-        return places.turns - worker.running_turns, places.tasks - len(worker.tasks)
+        return places.turns - worker.busy_turns, places.tasks - len(worker.tasks)
 
     async def _take(self, id: str) -> None:
         """Claim in our table, start our own coroutine, return. A job that comes twice claims nothing."""

@@ -101,6 +101,7 @@ class EmbeddedEngine:
         self._drain_seconds = drain_seconds
         self._turns, self._tasks = Line(), Line()
         worker.tasks.when_free(self._pump)
+        worker.parts.waits.when_lent = self._pump
         self._duties = DutyRunner(duties)
         self._is_open = False
 
@@ -131,7 +132,7 @@ class EmbeddedEngine:
 
     @property
     def _turn_room(self) -> int:
-        return self._places.turns - self._worker.running_turns
+        return self._places.turns - self._worker.busy_turns
 
     @property
     def _task_room(self) -> int:

@@ -98,17 +98,18 @@ class Session(ReadSession):
         """The whole session as one JSON document, for `Sessions.import_` here or elsewhere. Secrets are masked."""
         return await export.export(self._services, await self._row())
 
-    async def stop(self, *, cascade: bool = False) -> Outcome | None:
+    async def stop(self, *, cascade: bool = False, by: str | None = None) -> Outcome | None:
         """Stop the running turn and hold the session. Returns when the turn has ended; None if none ran.
 
         One whose turn is over and whose tasks are open is held too: they go on, and their ends start no turn. With
-        `cascade` they are asked to cancel in the same commit; what becomes of each, its task tells.
+        `cascade` they are asked to cancel in the same commit; what becomes of each, its task tells. `by` says who stops
+        it, else the owner does: of a sub-session that is told to the session that gave it its work.
         """
 
         def stop(unit: Unit) -> TurnId | None:
             if cascade:
                 cancel.lock_tree(unit, self.id)
-            stopping = turn.request_stop(unit, self.id, owner_id=self.owner_id)
+            stopping = turn.request_stop(unit, self.id, owner_id=self.owner_id, by=by)
             if cascade:
                 cancel.request_all(unit, self.id, owner_id=self.owner_id)
             return stopping

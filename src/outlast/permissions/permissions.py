@@ -27,9 +27,20 @@ class Permissions:
         """Why this call is not allowed, for the model; None when it is."""
         for each in self.deny:
             if each.denies(tool, arguments):
-                return f"The tool {tool!r} was not run: this session denies {each.text}."
-        if self.allow is None or any(each.allows(tool, arguments) for each in self.allow):
-            return None
+                return _denied(tool, each)
+        is_allowed = self.allow is None or any(each.allows(tool, arguments) for each in self.allow)
+        return None if is_allowed else self._only(tool)
+
+    def sure_refusal(self, tool: str, arguments: Any) -> str | None:
+        """Why it is not allowed whatever validation makes of these arguments, defaults of the tool included."""
+        for each in self.deny:
+            if each.allows(tool, arguments):
+                return _denied(tool, each)
+        may_be_allowed = self.allow is None or any(each.denies(tool, arguments) for each in self.allow)
+        return None if may_be_allowed else self._only(tool)
+
+    def _only(self, tool: str) -> str:
+        assert self.allow is not None
         about = [each.text for each in self.allow if each.names(tool)]
         only = f"allows only {', '.join(about)}" if about else "does not allow it"
         return f"The tool {tool!r} was not run: this session {only}."
@@ -42,6 +53,10 @@ class Permissions:
     def denies_all(self, tool: str) -> bool:
         """Whether it is denied whatever the arguments."""
         return any(not each.conditions and each.names(tool) for each in self.deny)
+
+
+def _denied(tool: str, rule: Rule) -> str:
+    return f"The tool {tool!r} was not run: this session denies {rule.text}."
 
 
 EVERYTHING = Permissions()
@@ -67,6 +82,11 @@ def check_patterns(rules: Iterable[Rule]) -> None:
 def refusal(chain: Iterable[Permissions], tool: str, arguments: Any) -> str | None:
     """Why a call is not allowed in a session with these ancestors, in any order; None when all of them allow it."""
     return next((why for each in chain if (why := each.refusal(tool, arguments)) is not None), None)
+
+
+def sure_refusal(chain: Iterable[Permissions], tool: str, arguments: Any) -> str | None:
+    """Of a call that is judged again when it runs, by the arguments that its tool then gets."""
+    return next((why for each in chain if (why := each.sure_refusal(tool, arguments)) is not None), None)
 
 
 def is_offered(chain: Iterable[Permissions], tool: str) -> bool:

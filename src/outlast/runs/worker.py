@@ -61,9 +61,9 @@ class Worker:
         self._is_leaving = False
 
     @property
-    def running_turns(self) -> int:
-        """With those that are being claimed as they are made."""
-        return len(self._running) + len(self._expected)
+    def busy_turns(self) -> int:
+        """Those that run, and those that are being claimed as they are made; but none that only waits for others."""
+        return len(self._running) + len(self._expected) - self.parts.waits.lent(self._running)
 
     def runs(self, turn_id: TurnId) -> bool:
         """It is claimed by this process and was not left behind, or is being claimed."""

@@ -10,6 +10,7 @@ from outlast.agents.host import AgentHost
 from outlast.agents.resource import LoadResource
 from outlast.calls.call import CallThreads
 from outlast.calls.control.toolset import ControlToolset
+from outlast.calls.control.turn_waits import TurnWaits
 from outlast.events.signals import Signals
 from outlast.ids import WorkerId
 from outlast.runs.call_parts import CallParts
@@ -38,6 +39,8 @@ class WorkerParts:
     summary_model: Model | str | None = None
     """Makes summaries; None: the model of the turn."""
     title_model: Model | str | None = None
+    waits: TurnWaits = field(default_factory=TurnWaits)
+    """Which of its turns only wait: others may have their places."""
     context: Context = field(default_factory=Context)
     """The context variables that attempts begin with, such as what `Agent.override` has set."""
 

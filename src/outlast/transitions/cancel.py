@@ -39,9 +39,16 @@ def expire(unit: Unit, task_id: TaskId) -> None:
     found = tasks.get(unit.connection, task_id)
     if found is not None and found.kind == SESSION.name:
         lock_below(unit, found)
+        _count(unit, found)
     task_moves.expire(unit, task_id)
     if found is not None and found.kind == SESSION.name and task_moves.again(unit, task_id).is_over:
         _stop_work(unit, found)
+
+
+def _count(unit: Unit, task: Task) -> None:
+    child_id = SessionId(task.links[sub_sessions.CHILD])
+    if unit.try_lock(child_id):
+        sub_sessions.count(unit, unit.lock(child_id), task)
 
 
 def lock_below(unit: Unit, task: Task) -> None:

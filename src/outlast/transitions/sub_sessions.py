@@ -14,7 +14,6 @@ import sqlalchemy as sa
 
 from outlast import ids
 from outlast.errors import Conflict, NotFound, TooManyRequests
-from outlast.events.outcome import Usage
 from outlast.ids import InputId, SessionId, TurnId
 from outlast.store.locked_session import LockedSession
 from outlast.store.repositories import family, folds, inputs, sessions, tasks, turns, works
@@ -36,6 +35,8 @@ CHILD, INPUT = "child_session", "child_input"
 """Links of the parent's task."""
 NO_RESULT = {"kind": "no_result", "message": "The sub-session ended without reporting a result that fits."}
 GONE = {"kind": "canceled", "message": "Its message was taken back before the sub-session saw it."}
+_BY = "stopped_by"
+_STOPPED_BY = "{by} stopped the sub-session."
 _STOPPED: Mapping[str | None, str] = {
     "deleted": "The sub-session was deleted.",
     "interrupt": "Another message interrupted the sub-session.",
@@ -145,19 +146,28 @@ def work_changed(unit: Unit, session: LockedSession) -> None:
         _end_if_over(unit, session, task)
 
 
-def stopped(unit: Unit, session: LockedSession) -> None:
+def stopped(unit: Unit, session: LockedSession, *, by: str) -> None:
     """A person stopped the session: what the parent asked of it is canceled. A turn that runs ends it as it ends."""
     for task in bound(unit, session):
         work = _work_of(unit, session, task)
         if work.open_turn is None:
             _take_back(unit, session, task)
-            _cancel(unit, task, "A person stopped the sub-session.")
+            _count(unit, task, work)
+            _cancel(unit, task, _STOPPED_BY.format(by=by))
+        else:
+            tasks.set_values(unit, task.id, spec=tasks.encode({**task.spec, _BY: by}))
 
 
 def deleted(unit: Unit, session: LockedSession) -> None:
     """The session is no longer there: what the parent asked of it is canceled."""
     for task in bound(unit, session):
+        _count(unit, task, _work_of(unit, session, task))
         _cancel(unit, task, _STOPPED["deleted"])
+
+
+def count(unit: Unit, session: LockedSession, task: Task) -> None:
+    """What its work has used up to now. It ends by itself, without word of this session."""
+    _count(unit, task, _work_of(unit, session, task))
 
 
 def take_back(unit: Unit, session: LockedSession, task: Task) -> InputWork:
@@ -242,7 +252,8 @@ def _is_cut_off(session: LockedSession, last: TurnRow) -> bool:
 def _end_as(unit: Unit, session: LockedSession, task: Task, last: TurnRow) -> None:
     """As its last turn ended: an earlier one's answer is never given as this one's."""
     if last.state is TurnState.STOPPED:
-        _cancel(unit, task, _STOPPED.get(last.stop_reason, "A person stopped the sub-session."))
+        who = task.spec.get(_BY, "A person")
+        _cancel(unit, task, _STOPPED.get(last.stop_reason, _STOPPED_BY.format(by=who)))
     elif last.state is TurnState.FAILED:
         error = last.error or {"kind": "failed", "message": "The sub-session failed."}
         told = {name: error[name] for name in ("kind", "message", "reference") if name in error}
@@ -272,13 +283,9 @@ def _output(data: Mapping[str, Any], session_id: SessionId) -> Any:
 
 
 def _count(unit: Unit, task: Task, work: InputWork) -> None:
-    """What the turns of the work used is shown with the task. Its owner was charged for it as they ran."""
-    total = Usage()
-    for turn_id in work.turn_ids:
-        row = turns.get(unit.connection, turn_id)
-        if row is not None and row.usage:
-            total.add(row.usage)
-    tasks.set_values(unit, task.id, usage=tasks.encode(stored(total)))
+    """What the work used, and all below it, is shown with the task. Its owner was charged for it as it ran."""
+    used = works.used(unit.connection, SessionId(task.links[CHILD]), work.turn_ids)
+    tasks.set_values(unit, task.id, usage=tasks.encode(stored(used)))
 
 
 def _cancel(unit: Unit, task: Task, why: str) -> None:

@@ -52,10 +52,11 @@ def retry(unit: Unit, session_id: SessionId, *, owner_id: str) -> TurnId:
     return turn_start.start(unit, session, Origin.RETRY, model=last.model)
 
 
-def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str) -> TurnId | None:
+def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str, by: str | None = None) -> TurnId | None:
     """Ask the active turn to stop and hold the session. A turn that has not begun is stopped here and now.
 
-    Without a turn the session is held if background work is open: its end would start one.
+    Without a turn the session is held if background work is open: its end would start one. `by` says who asks for
+    it, else the owner does.
     """
     session = unit.lock(session_id, owner_id=owner_id)
     sub_sessions.lock_parent(unit, session)
@@ -63,10 +64,10 @@ def request_stop(unit: Unit, session_id: SessionId, *, owner_id: str) -> TurnId 
     if turn_id is None:
         if tasks.open_count(unit.reading(tables.tasks), session_id) > 0:
             turn_start.hold(unit, session, "stopped")
-        sub_sessions.stopped(unit, session)
+        sub_sessions.stopped(unit, session, by=by or owner_id)
         return None
     turn_start.hold(unit, session, "stopped")
-    sub_sessions.stopped(unit, session)
+    sub_sessions.stopped(unit, session, by=by or owner_id)
     stop(unit, session, turn_id, "user")
     return turn_id
 

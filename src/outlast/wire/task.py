@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from outlast.ids import SessionId, TaskId, TurnId
 from outlast.wire.forms import Answer, Body
+from outlast.wire.said import Said
 from outlast.wire.task_state import ENDED, TaskState
 from outlast.wire.turn import UsageAnswer, Verdict
 
@@ -161,21 +162,6 @@ class SpawnBody(Body):
 
 class CancelBody(Body):
     wait: float = Field(default=10, ge=0, le=300, description="How long to wait for the truth.")
-
-
-class Said(Body):
-    """Who says something of a task."""
-
-    by: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=200,
-        description="Who says so, beside the name of the key; that name alone if left out.",
-    )
-
-    def said_by(self, key: str) -> str:
-        """Only the key is proven; the rest is what its holder says."""
-        return key if self.by is None else f"{self.by} (key {key})"
 
 
 class ReplyBody(Said):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from outlast.wire.forms import Answer, Body
+from outlast.wire.said import Said
 
 Until = Literal["turn", "settled"]
 """How long to wait: to the end of the turn, or until nothing that will wake the session is open either."""
@@ -72,7 +73,7 @@ class TurnSummary(Answer):
     stop_reason: str | None
 
 
-class StopBody(Body):
+class StopBody(Said):
     cascade: bool = Field(default=False, description="Also cancel the session's background tasks.")
 
 
@@ -91,16 +92,6 @@ IDLE = TurnAnswer(turn_id=None, state="idle")
 """There is no turn."""
 
 
-class SettleBody(Body):
+class SettleBody(Said):
     verdict: Verdict
     note: str = Field(default="", max_length=2_000)
-    by: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=200,
-        description="Who says so, beside the name of the key; that name alone if left out.",
-    )
-
-    def said_by(self, key: str) -> str:
-        """Only the key is proven; the rest is what its holder says."""
-        return key if self.by is None else f"{self.by} (key {key})"

@@ -12,7 +12,7 @@ from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, OwnTa
 from outlast.errors import NotFound
 from outlast.protocols.ai_sdk import asked, conversation, decisions, encoder, messages
 from outlast.wire.forms import ListOf
-from outlast.wire.task import Said
+from outlast.wire.said import Said
 from outlast.wire.turn import TurnAnswer
 
 router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON, route_class=AdmittedRoute)
@@ -104,10 +104,10 @@ async def list_chat_messages(
 
 
 @router.post("/{chat_id}/stop", responses=FOUND)
-async def stop_chat(sessions: OwnSessions, chat_id: str) -> TurnAnswer:
+async def stop_chat(sessions: OwnSessions, chat_id: str, caller: Caller) -> TurnAnswer:
     """Stop the running turn: a client's own `stop()` only closes its connection."""
     session = await conversation.find(sessions, chat_id)
-    outcome = await session.stop()
+    outcome = await session.stop(by=caller.label)
     if outcome is None:
         return TurnAnswer(turn_id=None, state=(await session.refresh()).state)
     return TurnAnswer.of(outcome)

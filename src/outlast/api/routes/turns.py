@@ -45,12 +45,12 @@ async def get_result(
 
 
 @router.post("/stop", responses=FOUND)
-async def stop(session: OwnSession, body: StopBody) -> TurnAnswer:
+async def stop(session: OwnSession, body: StopBody, caller: Caller) -> TurnAnswer:
     """Stop the running turn and hold the session: nothing starts until a message or `resume`.
 
     Without a turn it is held if background tasks are open, and `state` says so.
     """
-    outcome = await session.stop(cascade=body.cascade)
+    outcome = await session.stop(cascade=body.cascade, by=body.said_by(caller.label))
     if outcome is None:
         return TurnAnswer(turn_id=None, state=(await session.refresh()).state)
     return TurnAnswer.of(outcome)

@@ -1,7 +1,7 @@
 """What the control tools are made from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from pydantic_ai.exceptions import ToolFailed
 
 from outlast.calls.call import RunningCall, current_call
+from outlast.calls.control.turn_waits import TurnWaits
 from outlast.clock import Clock
 from outlast.events.signals import Signals
 from outlast.store.database import Database, retry_while_unavailable
@@ -28,6 +29,7 @@ class ControlParts:
     call_deadline: timedelta
     names: frozenset[str] = frozenset()
     """Of all control tools."""
+    waits: TurnWaits = field(default_factory=TurnWaits)
 
     async def read(self, fn: Callable[[sa.Connection], T]) -> T:
         """The turn waits for the database: that this was away is nothing the model could do anything about."""

@@ -163,6 +163,7 @@ async def _within(timeout: float | None, waiting: Waiting, session_id: str, show
 def stop(
     session: SessionArgument,
     cascade: Annotated[bool, typer.Option("--cascade", help="Also cancel its background tasks.")] = False,
+    by: Annotated[str | None, typer.Option(help="Who stops it, beside the name of the key.")] = None,
     url: Url = None,
     token: Token = None,
     as_json: AsJson = False,
@@ -172,7 +173,7 @@ def stop(
     async def work(client: Client) -> None:
         found = await client.sessions.get(session)
         open_tasks = await client.tasks.list(session_id=found.id, state="open") if cascade else ()
-        outcome = await found.stop(cascade=cascade)
+        outcome = await found.stop(cascade=cascade, by=by)
         if as_json:
             print_json(outcome)
         else:

@@ -4,16 +4,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic_ai import ToolDefinition
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_core import from_json
 
+from outlast.calls.gates.offer import constrained_args
 from outlast.calls.narration import Narration
-from outlast.errors import InvalidInput
+from outlast.errors import Forbidden, InvalidInput
 from outlast.handles import reading
 from outlast.handles.services.services import Services
 from outlast.ids import OwnerId, SessionId
 from outlast.store.repositories.stored_task import WakePolicy
 from outlast.tool_hints import Hints, Wake, hints_of
+from outlast.transitions.sessions.constraints import Chain, chain_of
 from outlast.transitions.sessions.profile import check_json, check_name
 from outlast.transitions.tasks import spawning
 from outlast.transitions.tasks.spawning import Spawn
@@ -37,14 +41,14 @@ async def spawn(
 
     `wake` and `group` are what the tool says where they are not given; `key` makes one task, however often it is asked.
     """
-    look = partial(reading.there, session_id=session_id, owner_id=owner_id)
-    agent = (await services.database.read(look, is_single=True)).agent
+    look = partial(_look, session_id=session_id, owner_id=owner_id)
+    agent, chain = await services.database.read(look, is_single=True)
     title, group = services.shown.value(title), services.shown.value(group)
     spawning.check(title=title, group=group)
     if key is not None:
         check_name(key, "idempotency key")
     definition = await tool_of(services, agent, tool)
-    plain = checked_args(services, definition, args or {})
+    plain = checked_args(services, definition, _bound(chain, definition, args or {}))
     said = hints_of(definition.metadata)
     wanted = Spawn(
         tool,
@@ -62,6 +66,18 @@ async def spawn(
     )
     accept = partial(spawning.spawn, session_id=session_id, wanted=wanted, owner_id=owner_id)
     return services.shown.task(await services.database.transaction(accept, name="spawn"))
+
+
+def _look(connection: sa.Connection, session_id: SessionId, owner_id: OwnerId) -> tuple[str, Chain]:
+    return reading.there(connection, session_id, owner_id).agent, chain_of(connection, session_id)
+
+
+def _bound(chain: Chain, tool: ToolDefinition, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With those of the resource that the session is bound to."""
+    try:
+        return constrained_args(chain, tool, args)
+    except ToolFailed as exc:
+        raise Forbidden(str(exc), tool=tool.name) from exc
 
 
 async def tool_of(services: Services, agent: str, name: str) -> ToolDefinition:

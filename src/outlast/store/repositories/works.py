@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from outlast.events.outcome import Usage
 from outlast.ids import InputId, SessionId, TaskId, TurnId
+from outlast.store.repositories import turns as turn_rows
 from outlast.store.repositories.inputs import InputKind, InputState
-from outlast.store.repositories.stored_task import WakePolicy
+from outlast.store.repositories.stored_task import WakePolicy, from_row
 from outlast.store.tables import inputs, tasks, turns
 
 _COMING = (InputState.WAITING.value, InputState.GROUPED.value)
@@ -60,6 +62,21 @@ def of_input(connection: sa.Connection, session_id: SessionId, input_id: InputId
     began = _in_order(connection, session_id, own)
     open_turn = next((TurnId(turn_id) for turn_id, is_open in began if is_open), None)
     return InputWork([TurnId(turn_id) for turn_id, _ in began], open_turn, open_tasks, is_coming)
+
+
+def used(connection: sa.Connection, session_id: SessionId, turn_ids: Sequence[TurnId]) -> Usage:
+    """By these turns and by the tasks that they set going: of a sub-session's with all that is below it."""
+    total = Usage()
+    for turn_id in turn_ids:
+        row = turn_rows.get(connection, turn_id)
+        if row is not None and row.usage:
+            total.add(row.usage)
+    found = sa.select(tasks).where(
+        tasks.c.session_id == session_id, tasks.c.turn_id.in_(turn_ids), tasks.c.usage.is_not(None)
+    )
+    for each in connection.execute(found).mappings():
+        total.add(from_row(each).usage or {"requests": 0, "cost_microdollars": None})
+    return total
 
 
 def _waking_tasks(connection: sa.Connection, session_id: SessionId, turn_ids: set[str]) -> list[tuple[str, bool]]:

@@ -76,7 +76,7 @@ def _what(unit: Unit, row: Schedule, wanted: Edit) -> dict[str, Any]:
     spec = dict(row.spec)
     if not isinstance(wanted.args, Unset):
         assert row.tool is not None
-        refusal = constraints.chain_of(unit.connection, row.session_id).refusal(row.tool, wanted.args)
+        refusal = constraints.chain_of(unit.connection, row.session_id).sure_refusal(row.tool, wanted.args)
         if refusal is not None:
             raise Forbidden(refusal, tool=row.tool)
         spec["args"] = dict(wanted.args)

@@ -37,7 +37,7 @@ def create(unit: Unit, session_id: SessionId, new: NewSchedule, *, owner_id: str
     if session.is_archived:
         raise Conflict("The session is archived: take it out of the archive first.")
     if new.tool is not None:
-        refusal = constraints.chain_of(unit.connection, session_id).refusal(new.tool, new.spec.get("args", {}))
+        refusal = constraints.chain_of(unit.connection, session_id).sure_refusal(new.tool, new.spec.get("args", {}))
         if refusal is not None:
             raise Forbidden(refusal, tool=new.tool)
     _check_room(unit, session_id, owner_id)

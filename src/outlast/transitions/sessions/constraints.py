@@ -102,6 +102,10 @@ class Chain:
         """Why a call is not allowed, for the model; None when it is."""
         return permissions.refusal(self.permissions, tool, arguments)
 
+    def sure_refusal(self, tool: str, arguments: Any) -> str | None:
+        """The same before the arguments are validated: only what cannot be allowed, for the call is judged again."""
+        return permissions.sure_refusal(self.permissions, tool, arguments)
+
     def offers(self, tool: str) -> bool:
         return permissions.is_offered(self.permissions, tool)
 

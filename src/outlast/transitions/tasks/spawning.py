@@ -75,7 +75,7 @@ def spawn(unit: Unit, session_id: SessionId, wanted: Spawn, *, owner_id: str) ->
     known = None if wanted.key is None else tasks.of_key(unit.connection, session_id, wanted.key)
     if known is not None:
         return _repeated(unit, known, wanted)
-    refusal = constraints.chain_of(unit.connection, session_id).refusal(wanted.tool, wanted.args)
+    refusal = constraints.chain_of(unit.connection, session_id).sure_refusal(wanted.tool, wanted.args)
     if refusal is not None:
         raise Forbidden(refusal, tool=wanted.tool)
     _check_room(unit, session_id)

@@ -7,6 +7,7 @@ from pydantic_core import to_json
 
 from outlast.clock import in_words
 from outlast.store.repositories.stored_task import Task
+from outlast.transitions.kinds.session import SESSION
 from outlast.transitions.tasks.parked import why_parked
 from outlast.wire.task_state import TaskState
 
@@ -41,6 +42,8 @@ def text_of(task: Task) -> str:
         lines.append(f"Error ({task.error['kind']}): {task.error['message']}")
     elif task.state is TaskState.SUCCEEDED:
         lines.append(result_line(task))
+    elif task.state is TaskState.CANCELED and task.kind == SESSION.name and task.detail:
+        lines.append(task.detail)
     if task.artifacts:
         lines.append(f"Files: {', '.join(str(each.get('name', each.get('message'))) for each in task.artifacts)}")
     return "\n".join(lines)
