@@ -52,6 +52,7 @@ class People:
     record: Record
     folder: Path
     chance: random.Random
+    look_seconds: float = _LOOK_SECONDS
     _begun: set[str] = field(default_factory=set[str])
     _seen_at: dict[str, float] = field(default_factory=dict[str, float])
     _saying: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -66,7 +67,7 @@ class People:
                     self._look_at(need, tokens)
                 for exc in self._failed:
                     raise exc
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(self.look_seconds)
         finally:
             for each in self._saying:
                 each.cancel()

@@ -32,12 +32,25 @@ class Balancer:
         self._clients = [
             [Client(f"http://127.0.0.1:{port}", token, patience=_PATIENCE) for token in tokens] for port in ports
         ]
+        self._ports = ports
         self.troubles: Counter[str] = Counter()
         self._chance = chance
         self._shunned_until = [0.0] * len(ports)
         self._probing: list[asyncio.Task[None]] = []
         self._owner_of: dict[str, int] = {}
         self._handles: dict[tuple[str, int], Session] = {}
+
+    @property
+    def owners(self) -> int:
+        return len(self._clients[0])
+
+    def client_of(self, owner: int, at: int) -> Client:
+        """At one of the processes, as one of the owners."""
+        return self._clients[at][owner]
+
+    def stranger(self, at: int, token: str) -> Client:
+        """At one of the processes, with what somebody was sent. Whoever gets it closes it."""
+        return Client(f"http://127.0.0.1:{self._ports[at]}", token, patience=_PATIENCE)
 
     def client(self, session_id: str, at: int) -> Client:
         """At one of the processes, as the owner of a session."""

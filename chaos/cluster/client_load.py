@@ -39,8 +39,20 @@ _PLANS = (
     "survey,check",
     "vigil,quit",
     "note,look",
+    "spawn+chores",
+    "spawn,check",
+    "child",
+    "son",
+    "kin",
+    "ask",
+    "wonder",
+    "pay",
+    "ship",
+    "courier",
 )
-"""What is asked for: mostly little, as most turns are short; what outlasts its budget is parked and wakes."""
+"""What is asked for: mostly little, as most turns are short; what outlasts its budget is parked and wakes.
+
+The last ones set work going on purpose, or need somebody."""
 _CATCH_UP_SECONDS = 3.0
 
 

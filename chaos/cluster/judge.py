@@ -104,10 +104,10 @@ def takeover_faults(found: Evidence, known: Lives) -> Iterator[Fault]:
 
 def _left(session: SessionRows) -> Iterator[tuple[str, str, int]]:
     """Calls and tasks that were taken from a worker: run again, or told as unknown."""
-    tasks = {row["call_id"] for row in session.tasks}
+    tasks = {row["call_id"] or row["id"] for row in session.tasks}
     for row in session.tasks:
         if row["attempt"] > 1 or UNKNOWN in str(row["error"]):
-            yield row["call_id"], f"task {row['id']}", row["ended_at"] or 0
+            yield row["call_id"] or row["id"], f"task {row['id']}", row["ended_at"] or 0
     for event in session.events:
         if event.type == "call.ended" and event.data["call_id"] not in tasks and UNKNOWN in json.dumps(event.data):
             yield event.data["call_id"], f"call {event.data['call_id']}", event.at_us

@@ -23,17 +23,21 @@ from chaos.client import Record
 from chaos.cluster.agent import make_runtime
 from chaos.cluster.balancer import Balancer
 from chaos.cluster.client_load import ClientLoad, LoadClient, Pace
+from chaos.cluster.desk import ClusterDesk
 from chaos.cluster.faults import Injector, plan
 from chaos.cluster.judge import ALL_KINDS
 from chaos.cluster.postgres import ClusterDatabase
 from chaos.cluster.reading import Readers
 from chaos.cluster.supervisor import Member, Supervisor, now_us, prepare
+from chaos.people import People
 from tests.support.stores.postgres import Installation, postgres_version
 
 _WORKERS = 3
 _APIS = 2
 _OWNERS = 12
 _SETTLE = 120.0
+_LOOK_SECONDS = 0.5
+"""How often the people of all owners look for what is needed."""
 _LATE_READERS = 100
 _NOTES = ("deaths", "freezes", "outages", "names", "record")
 _PACKAGES = ("outlast", "pydantic-ai-slim", "sqlalchemy", "asyncpg", "pgqueuer")
@@ -102,6 +106,8 @@ class Run:
         client_load = self._client_load = ClientLoad(client, pace, most=self._load.clients)
         injector = Injector(supervisor, self._database, client("stalls"), self._chance("whom"), self._load.freeze)
         begun_us = now_us()
+        people = People(ClusterDesk(balancer), record, self._folder, self._chance("people"), look_seconds=_LOOK_SECONDS)
+        answering = asyncio.create_task(people.run(), name="people")
         try:
             client_load.start()
             await self._break(injector, client_load)
@@ -109,8 +115,12 @@ class Run:
             await client_load.finish(_SETTLE)
             await self._rest(balancer)
             await self._settle(readers)
+            if answering.done():
+                answering.result()  # raises what one of them failed with
         finally:
             self._done = injector.done
+            answering.cancel()
+            await asyncio.wait({answering})
             await client_load.close()
             record.close()
 

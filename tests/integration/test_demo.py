@@ -25,6 +25,7 @@ from tests.support.turns.runtime import events_of, wait_for_event
 OUTLAST = Path(sys.executable).with_name("outlast")
 PATIENCE = 120
 SLOW_ACT = "A tool that takes longer than a turn should wait"
+APPROVAL_ACT = "A tool that needs a person's word, and its process is killed"
 
 # Each test starts several interpreters, one after another.
 pytestmark = pytest.mark.timeout(180)
@@ -65,12 +66,11 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_the_demo_survives_its_kill(shown: str) -> None:
     """P2, K1: killed in the middle of its text, the turn goes on and its tool does not run again."""
-    said = words(shown)
+    said = words(shown).partition(SLOW_ACT)[0]
     first, second = re.findall(r"start process (\d+)", said)
     assert first != second
     assert f"kill -9 {first}" in said
-    before, rest = said.split(f"kill -9 {first}")
-    after = rest.partition(SLOW_ACT)[0]
+    before, after = said.split(f"kill -9 {first}")
     assert before.count("⋯ pay_invoice(") == 1
     assert "✓ pay_invoice(" in before
     assert "Done: 1,240 EUR went to Nordlys" in before
@@ -92,7 +92,7 @@ def test_a_message_sent_while_the_tool_runs_is_delivered_with_its_result(shown: 
 
 def test_a_slow_tool_goes_on_while_a_question_is_answered(shown: str) -> None:
     """B1, B4, B7: parked past its budget, a bar that moves, and its end wakes the conversation."""
-    act = words(shown).partition(SLOW_ACT)[2]
+    act = words(shown).partition(SLOW_ACT)[2].partition(APPROVAL_ACT)[0]
     order = [
         "↷ check_year(year=2026) goes on in the background as tsk_",
         "past its budget, the call goes on as a task",
@@ -106,6 +106,25 @@ def test_a_slow_tool_goes_on_while_a_question_is_answered(shown: str) -> None:
     ]
     assert sorted(order, key=act.index) == order
     assert re.search(r"↷ check_year █+░* +\d+% +\d+ of 12 months", act)
+
+
+def test_an_approval_outlives_the_process_that_asked_for_it(shown: str) -> None:
+    """A13, P2, kill: pending at a kill -9, decided after the restart; asked for once, run once, told once."""
+    act = words(shown).partition(APPROVAL_ACT)[2]
+    order = [
+        "you › Then claim that back from Fjord AS.",
+        "? May the tool 'claim_back' be run with these arguments?",
+        "it has not run: a task waits for a person",
+        "✗ kill -9",
+        "opens the file, and a person approves",
+        "request.closed: approved by you",
+        "✓ claim_back finished",
+        "It is done: Fjord AS was asked for the 312 EUR.",
+        "ledger claimed 312 EUR from Fjord AS",
+        "was asked for once, a person was asked once, and it ran once.",
+    ]
+    assert sorted(order, key=act.index) == order
+    assert [act.count(each) for each in order] == [1] * len(order)
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -267,6 +286,18 @@ async def test_the_agent_to_try_watches_the_account(tmp_path: Path) -> None:
 
 async def _looked(session: Session, times: int) -> bool:
     return [each.state for each in await session.tasks() if each.kind == "call"] == ["succeeded"] * times
+async def test_the_agent_to_try_asks_and_gives_work_to_a_sub_session(tmp_path: Path) -> None:
+    """B8, C1: the question waits for an answer, and the sub-session's own answer is told."""
+    async with server.make_app(tmp_path / "demo.db") as outlast:
+        session = await outlast.sessions.create()
+        assert "I have a question" in (await (await session.send("Book the receipt of 59 EUR.")).outcome()).text
+        [asking] = (await outlast.tasks.requests()).items
+        await outlast.tasks.reply(asking.id, "travel")
+        assert await said(session) == "Booked: 59 EUR, as travel."
+        outcome = await session.ask("Find the cheapest supplier of paper.", wait=PATIENCE)
+        assert outcome.text == "My sub-session says: The cheapest for paper is Skog AS, at 31 EUR a box."
+        [child] = await outlast.sessions.list(parent=session.id)
+        assert child.title != session.title
 
 
 async def said(session: Session) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 ItemT = TypeVar("ItemT")
 SESSION_ID = "ses_01jy8fk2v6h3r9x4q0z5w7t1na"
@@ -30,3 +30,18 @@ class ListOf(BaseModel, Generic[ItemT]):
 
     items: list[ItemT]
     next: str | None = None
+
+
+class Said(Body):
+    """Who says something. The name of the key is always told with it."""
+
+    by: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Who says so, beside the name of the key; that name alone if left out.",
+    )
+
+    def said_by(self, key: str) -> str:
+        """Only the key is proven; the rest is what its holder says."""
+        return key if self.by is None else f"{self.by} (key {key})"

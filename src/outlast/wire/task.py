@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from outlast.ids import SessionId, TaskId, TurnId
-from outlast.wire.forms import Answer, Body
-from outlast.wire.said import Said
+from outlast.wire.forms import Answer, Body, Said
 from outlast.wire.task_state import ENDED, TaskState
 from outlast.wire.turn import UsageAnswer, Verdict
 

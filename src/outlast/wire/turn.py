@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from outlast.wire.forms import Answer, Body
-from outlast.wire.said import Said
+from outlast.wire.forms import Answer, Body, Said
 
 Until = Literal["turn", "settled"]
 """How long to wait: to the end of the turn, or until nothing that will wake the session is open either."""

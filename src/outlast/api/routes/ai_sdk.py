@@ -11,8 +11,7 @@ from outlast.api.auth import Caller, check_decider
 from outlast.api.wiring import COMMON, DECIDED, FOUND, Limit, OwnSessions, OwnTasks, Wait, while_there
 from outlast.errors import NotFound
 from outlast.protocols.ai_sdk import asked, conversation, decisions, encoder, messages
-from outlast.wire.forms import ListOf
-from outlast.wire.said import Said
+from outlast.wire.forms import ListOf, Said
 from outlast.wire.turn import TurnAnswer
 
 router = APIRouter(prefix="/api/chat", tags=["AI SDK"], responses=COMMON, route_class=AdmittedRoute)

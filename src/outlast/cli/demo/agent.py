@@ -1,8 +1,8 @@
 """The process that the demo kills: a small program that runs an agent with Outlast and writes its events.
 
-It takes messages on stdin, one a line, and writes each event of the session to stdout as a line of JSON. The
-model is scripted from the history it is given, so a new process goes on where the last one was. It ends when
-its stdin does: when no more messages come, or when the process that started it is gone.
+It takes messages on stdin, one a line, and the line `approve` for a person's word; it writes each event of the session
+to stdout as a line of JSON. The model is scripted from the history it is given, so a new process goes on where the last
+one was. It ends when its stdin does: when no more messages come, or when the process that started it is gone.
 """
 
 import argparse
@@ -26,6 +26,9 @@ from outlast.tool_hints import hints
 
 TOOL = "pay_invoice"
 SLOW_TOOL = "check_year"
+ASKING_TOOL = "claim_back"
+APPROVE = "approve"
+"""Said on stdin by whoever lets run what waits for a person."""
 LIMIT_SECONDS = 100
 GATE_MONTH = 9
 STALL_AT = 90
@@ -73,6 +76,10 @@ def script(pace: Pace, *, is_stalling: bool) -> Callable[[list[ModelMessage]], S
         asked = last_user_text(messages)
         if not results:
             return [say("I will pay it now."), call(TOOL, supplier="Nordlys", euros=1240)]
+        if "background_result" in asked and ASKING_TOOL in asked:
+            return say("It is done: Fjord AS was asked for the 312 EUR.")
+        if "claim" in asked:
+            return _claim(say, results)
         if "paid twice" in asked:
             return _check(say, results)
         if "background_result" in asked:
@@ -92,6 +99,12 @@ def _check(say: Callable[[str], Any], results: list[Any]) -> Step:
     if any(isinstance(result, dict) and "task_id" in result for result in results):
         return say("That takes a while and goes on in the background. I will tell you what comes of it.")
     return call(SLOW_TOOL, year=2026)
+
+
+def _claim(say: Callable[[str], Any], results: list[Any]) -> Step:
+    if any("'awaiting': 'approval'" in str(result) for result in results):
+        return say("That needs your word. I ask for nothing before I have it.")
+    return call(ASKING_TOOL, supplier="Fjord AS", euros=312)
 
 
 def _answer(paid: Any, question: str) -> str:
@@ -137,6 +150,13 @@ def make_agent(paths: Paths, pace: Pace, gates: Gates, *, is_stalling: bool) -> 
         artifact("paid-twice.csv", b"supplier,month,euros\nFjord AS,March,312\n", "text/csv")
         return {"year": year, "invoices": 480, "paid_twice": ["Fjord AS, March"]}
 
+    @agent.tool_plain(name=ASKING_TOOL, metadata=hints(approve=True))
+    async def claim_back(supplier: str, euros: int) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Ask a supplier for money that was paid twice."""
+        with paths.ledger.open("a") as ledger:
+            ledger.write(f"claimed {euros:,} EUR from {supplier}\n")
+        return f"Claimed {euros:,} EUR from {supplier}."
+
     return agent
 
 
@@ -147,7 +167,7 @@ async def run(paths: Paths, pace: Pace, *, after: int, is_stalling: bool) -> Non
     async with asyncio.timeout(LIMIT_SECONDS), Outlast(agent, database=paths.database) as outlast:
         known = await outlast.sessions.list(limit=1)
         session = known[0] if known else await outlast.sessions.create()
-        taking = asyncio.create_task(_take_messages(session, gates), name="messages from stdin")
+        taking = asyncio.create_task(_take_messages(outlast, session, gates), name="messages from stdin")
         telling = asyncio.create_task(_tell_events(session, after, gates), name="events to stdout")
         try:
             await asyncio.wait({taking, telling}, return_when=asyncio.FIRST_COMPLETED)
@@ -160,13 +180,17 @@ async def run(paths: Paths, pace: Pace, *, after: int, is_stalling: bool) -> Non
                 raise end
 
 
-async def _take_messages(session: Session, gates: Gates) -> None:
-    """Each line is a message. Returns when stdin ends."""
+async def _take_messages(outlast: Outlast[Any, Any], session: Session, gates: Gates) -> None:
+    """Each line is a message, or a person's word. Returns when stdin ends."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     try:
         while line := (await reader.readline()).decode().strip():
+            if line == APPROVE:
+                [waiting] = (await outlast.tasks.requests()).items
+                await outlast.tasks.approve(waiting.id, by="you")
+                continue
             sent = await session.send(line)
             if sent.place is not None:
                 gates.bank.set()

@@ -1,5 +1,7 @@
 """`outlast demo --play`: an agent is killed in the middle of a sentence, and goes on; a slow tool outlasts its turn.
 
+What waits for a person's word outlives its process too.
+
 Everything shown comes from real events of real processes; only the model is scripted, so no key is needed.
 """
 
@@ -11,7 +13,7 @@ from typing import Any
 
 import typer
 
-from outlast.cli.demo.agent import FAST, TOOL, Gates, Paths, make_agent
+from outlast.cli.demo.agent import APPROVE, ASKING_TOOL, FAST, TOOL, Gates, Paths, make_agent
 from outlast.cli.demo.narration import Narrator, event_line, narrating
 from outlast.cli.demo.process import AgentProcess
 from outlast.cli.demo.watcher import Watcher
@@ -24,6 +26,7 @@ FIRST_MESSAGE = "Please pay the invoice from Nordlys: 1,240 EUR."
 STEERING_MESSAGE = "And when will it arrive?"
 SLOW_MESSAGE = "Was any invoice of this year paid twice?"
 MEANWHILE_MESSAGE = "Meanwhile: which one was the largest?"
+CLAIM_MESSAGE = "Then claim that back from Fjord AS."
 KILL_AFTER = 60
 INTERRUPTED = 130
 
@@ -46,7 +49,10 @@ def show(*, is_fast: bool) -> None:
 
 
 def play(narrator: Narrator, folder: Path, *, is_fast: bool) -> None:
-    """The whole play: a kill, a restart, a proof, and a call in the background. Raises if what it claims is not so."""
+    """The whole play: a kill, a restart, a proof, a call in the background, and one that waits for a person.
+
+    Raises if what it claims is not so.
+    """
     watcher = Watcher(narrator)
     narrator.title("An agent pays an invoice, and its process is killed")
     _until_killed(narrator, watcher, folder, is_fast=is_fast)
@@ -59,6 +65,9 @@ def play(narrator: Narrator, folder: Path, *, is_fast: bool) -> None:
     narrator.pause(1.5)
     narrator.title("A tool that takes longer than a turn should wait")
     _in_the_background(narrator, watcher, folder, is_fast=is_fast)
+    narrator.pause(1.5)
+    narrator.title("A tool that needs a person's word, and its process is killed")
+    _until_approved(narrator, watcher, folder, is_fast=is_fast)
 
 
 def _until_killed(narrator: Narrator, watcher: Watcher, folder: Path, *, is_fast: bool) -> None:
@@ -108,6 +117,41 @@ def _in_the_background(narrator: Narrator, watcher: Watcher, folder: Path, *, is
     if len(ends) != 3:
         raise OutlastError(f"There should be three turns: one that parks, an answer, and a woken one: {ends}")
     narrator.line("", "Nobody waited for the tool, and nobody had to ask for its result.")
+
+
+def _until_approved(narrator: Narrator, watcher: Watcher, folder: Path, *, is_fast: bool) -> None:
+    """A call waits for a person, its process is killed, and the next one runs it when the person has decided."""
+    with AgentProcess(folder, after=watcher.position, is_fast=is_fast, is_stalling=False) as process:
+        process.send(CLAIM_MESSAGE)
+        for event in process.events():
+            watcher.show(event)
+            if event.type == "turn.completed":
+                process.kill()
+                narrator.line("✗", f"kill -9 {process.pid}")
+                narrator.line("", "What it waited for is on disk. Nobody need be there for that to wait on.")
+    narrator.pause(1.0)
+    with AgentProcess(folder, after=watcher.position, is_fast=is_fast, is_stalling=False) as process:
+        narrator.line("start", f"process {process.pid} opens the file, and a person approves")
+        process.send(APPROVE)
+        for event in process.events():
+            watcher.show(event)
+            if event.type == "turn.completed":
+                process.finish()
+    claims = [each for each in Paths(folder).ledger.read_text().splitlines() if each.startswith("claimed")]
+    opened, asked = asyncio.run(_asked(Paths(folder)))
+    if (len(claims), opened, asked) != (1, 1, 1):
+        raise OutlastError(f"One call, one question, one effect were to be: {asked}, {opened}, {claims}")
+    narrator.line("ledger", claims[0])
+    narrator.line("", f"{ASKING_TOOL} was asked for once, a person was asked once, and it ran once.")
+
+
+async def _asked(paths: Paths) -> tuple[int, int]:
+    """How often a person was asked in all, and how often the model has asked for the tool."""
+    async with Outlast(make_agent(paths, FAST, Gates(), is_stalling=False), database=paths.database) as outlast:
+        session = (await outlast.sessions.list(limit=1))[0]
+        async with session.events(follow=False) as stream:
+            opened = sum([event.type == "request.opened" async for event in stream])
+        return opened, str(await session.history()).count(f"ToolCallPart(tool_name={ASKING_TOOL!r}")
 
 
 def _prove(narrator: Narrator, paths: Paths, answer: str) -> None:

@@ -19,6 +19,8 @@ def what_to_type() -> Sequence[str]:
         f"  {outlast} send --wait 'Was any invoice of this year paid twice?'   # goes on in the background",
         f"  {outlast} files list SESSION; {outlast} files get FILE   # what it found, once it is done",
         f"  {outlast} send --turn 'Check 2025 as well, and do not wait for it.'   # work that the model spawns",
+        f"  {outlast} send --turn 'Book the receipt of 59 EUR.'; {outlast} reply TASK travel   # it asks what for",
+        f"  {outlast} send --wait 'Find the cheapest supplier of paper.'   # in a sub-session of its own",
         f"  {outlast} send --turn 'Check the mailbox every morning at 8.'   # a schedule: {outlast} schedules list",
         f"  {outlast} send --turn 'Tell me when the account is below 1,000.'   # a monitor; two minutes later it is",
         f"  {outlast} ps; {outlast} logs -f TASK; {outlast} attach SESSION",

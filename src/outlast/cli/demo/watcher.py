@@ -1,5 +1,6 @@
 """The demo's view of its session: what a chat would show, remarks on it, and what the play decides by."""
 
+from outlast.cli.demo.agent import ASKING_TOOL
 from outlast.cli.demo.narration import Narrator
 from outlast.cli.terminal.session_view import SessionView
 from outlast.events.event import Event
@@ -40,6 +41,10 @@ class Watcher:
     def _remark(self, event: Event) -> None:
         data = event.data
         match event.type:
+            case "call.ended" if "task_id" in data and data["tool"] == ASKING_TOOL:
+                self._narrator.remark(event, "it has not run: a task waits for a person, without a process")
+            case "request.closed":
+                self._narrator.remark(event, f"{data['how']} by {data['by']}")
             case "call.ended" if "task_id" in data:
                 self._narrator.remark(event, "past its budget, the call goes on as a task")
             case "call.ended":

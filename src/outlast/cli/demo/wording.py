@@ -26,6 +26,8 @@ def about(result: Any) -> str:
     found = cast(dict[str, Any], result) if isinstance(result, dict) else {}
     if found.get("awaiting") == "approval":
         return "I need your word for that: approve the payment, or refuse it. I pay nothing before."
+    if found.get("awaiting") == "question":
+        return "I have a question about that: please answer it, and I book it."
     if found.get("type") == "background":
         return "That takes a while and goes on in the background. I will tell you what comes of it."
     if "euros" in found:
@@ -33,6 +35,13 @@ def about(result: Any) -> str:
     if "paid_twice" in found:
         what = f"{found['invoices']} invoices, and one was paid twice: {found['paid_twice'][0]}"
         return f"The check is done: {what}. It is in {FOUND}."
+    if "booked" in found:
+        return f"Booked: {found['booked']} EUR, as {found['as']}."
+    if "prices" in found:
+        name, euros = min(found["prices"].items(), key=lambda each: each[1])
+        return f"The cheapest for {found['goods']} is {name}, at {euros} EUR a box."
+    if "session_id" in found and "result" in found:
+        return f"My sub-session says: {found['result']}"
     if "letters" in found:
         return f"There is one new letter: {found['letters'][0]}."
     if "balance" in found:
