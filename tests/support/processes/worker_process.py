@@ -15,10 +15,11 @@ APP = "tests.support.apps.shared_app:app"
 
 @dataclass
 class Workers:
-    """Workers of the shared app on one database; none is left when the test ends."""
+    """Workers of an app on one database; none is left when the test ends."""
 
     database: str
     folder: Path
+    app: str = APP
     _started: list[asyncio.subprocess.Process] = field(default_factory=list[asyncio.subprocess.Process])
 
     @property
@@ -36,7 +37,7 @@ class Workers:
         with (self.folder / "workers.log").open("ab") as log:
             start = log.tell()
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "outlast", "worker", APP, *options),
+                *(sys.executable, "-m", "outlast", "worker", self.app, *options),
                 env={**self.environment, **environment},
                 cwd=ROOT,
                 stderr=log,
@@ -69,8 +70,8 @@ class Workers:
 
 
 @asynccontextmanager
-async def workers_of(database: str, folder: Path) -> AsyncGenerator[Workers]:
-    workers = Workers(database, folder)
+async def workers_of(database: str, folder: Path, app: str = APP) -> AsyncGenerator[Workers]:
+    workers = Workers(database, folder, app)
     try:
         yield workers
     finally:
