@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from outlast.ids import TaskId, TurnId
 
-Tell = Callable[[bool], Awaitable[None]]
+Publish = Callable[[bool], Awaitable[None]]
 """Says to all workers whether the turn waits."""
 
 
@@ -62,11 +62,11 @@ class TurnWaits:
         finally:
             turn.lending -= 1
 
-    async def tell(self, turn_id: TurnId, tell: Tell) -> None:
+    async def publish(self, turn_id: TurnId, publish: Publish) -> None:
         """What is so now, if it is not told yet: of calls that begin and end to wait at once, the last word is true."""
         turn = self._turns[turn_id]
         async with turn.telling:
             is_lent = turn.lending > 0
             if turn.is_told != is_lent:
                 turn.is_told = is_lent  # before it is: who is cut off in between may have said it
-                await tell(is_lent)
+                await publish(is_lent)

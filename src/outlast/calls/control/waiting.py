@@ -103,7 +103,7 @@ async def _without_place(parts: ControlParts, call: RunningCall) -> AsyncGenerat
 
     try:
         with parts.waits.lend(turn_id):
-            await parts.waits.tell(turn_id, mark)
+            await parts.waits.publish(turn_id, mark)
             yield
     finally:
-        await asyncio.shield(asyncio.ensure_future(parts.waits.tell(turn_id, mark)))
+        await asyncio.shield(asyncio.ensure_future(parts.waits.publish(turn_id, mark)))
