@@ -286,6 +286,8 @@ async def test_the_agent_to_try_watches_the_account(tmp_path: Path) -> None:
 
 async def _looked(session: Session, times: int) -> bool:
     return [each.state for each in await session.tasks() if each.kind == "call"] == ["succeeded"] * times
+
+
 async def test_the_agent_to_try_asks_and_gives_work_to_a_sub_session(tmp_path: Path) -> None:
     """B8, C1: the question waits for an answer, and the sub-session's own answer is told."""
     async with server.make_app(tmp_path / "demo.db") as outlast:
