@@ -213,6 +213,18 @@ async def test_a_draft_is_there_after_a_reload(console: Console, page: Page) -> 
     await until(page, "document.querySelector('textarea')?.value === 'half a thou'")
 
 
+async def test_a_typed_answer_is_a_card(console: Console, page: Page) -> None:
+    """K2, A1: its fields by their names, also after a reload; no agent looks mute."""
+    await console.begin(page, "report")
+    await page.wait_for("[data-output]")
+    shown = "document.querySelector('[data-output] dl').innerText.split(/\\s+/).join(' ')"
+    assert await page.evaluate(shown) == "city Oslo birds 12"
+    await page.reload()
+    await page.wait_for("[data-output]")
+    assert await page.evaluate(shown) == "city Oslo birds 12"
+    await console.is_as_the_server_says(page)
+
+
 async def test_hostile_words_stay_words(console: Console, page: Page) -> None:
     """K2: no script runs, no picture is asked for, no address but http and mailto can be followed."""
     await console.begin(page, "hostile")

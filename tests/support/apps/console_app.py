@@ -4,7 +4,9 @@ database, so that a server that was killed and started again finds it open."""
 import asyncio
 import base64
 from pathlib import Path
+from typing import Any
 
+from pydantic import BaseModel
 from pydantic_ai import Agent
 from pydantic_ai.messages import BinaryContent, ModelMessage, ToolReturnPart, UserPromptPart
 
@@ -27,6 +29,11 @@ HOSTILE = """# Look
 print("<script>alert(6)</script>")
 ```
 """
+
+
+class Report(BaseModel):
+    city: str
+    birds: int
 
 
 async def _open(name: str) -> None:
@@ -69,6 +76,8 @@ def _reply(messages: list[ModelMessage]) -> Step:
             return call("flood")
         case "pay":
             return call("pay", euros=100)
+        case "report":
+            return call("final_result", city="Oslo", birds=12)
         case "hostile":
             return text(HOSTILE, chunk=40)
         case "draw":
@@ -81,8 +90,8 @@ def _reply(messages: list[ModelMessage]) -> Step:
             return "The work is done." if "background" in said and "task" in said else f"You said {said}."
 
 
-def _make() -> Outlast[None, str]:
-    agent = Agent(ScriptedModel(_reply), name="clerk")
+def _make() -> Outlast[None, Any]:
+    agent = Agent(ScriptedModel(_reply), name="clerk", output_type=[str, Report])
 
     @agent.tool_plain(metadata=hints(budget=0.05))
     async def survey(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
