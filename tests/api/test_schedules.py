@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import re
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -124,8 +127,17 @@ async def test_the_client_has_the_same(runtime: Runtime) -> None:
             assert Conflict.code == "conflict"
 
 
-async def test_the_command_has_the_same(runtime: Runtime) -> None:
-    """F5, D1: made, listed with the next time, shown with its fires, and deleted."""
+@pytest.fixture
+def here_is_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+async def test_the_command_has_the_same(runtime: Runtime, here_is_utc: None) -> None:
+    """F1, F5, D1: made, listed with the next time, in its zone and yours, shown with its fires, and deleted."""
     async with serving(runtime(lambda _: "Yes.")) as server:
         token = (await server.client()).headers["Authorization"].removeprefix("Bearer ")
         async with Client(server.url, token) as client:
@@ -148,5 +160,7 @@ async def test_the_command_has_the_same(runtime: Runtime) -> None:
         assert "paused: asked" in await said("pause", made)
         assert "active" in await said("resume", made)
         assert "0 4 * * *" in await said("edit", made, "--cron", "0 4 * * *") + await said("show", made)
+        await said("edit", made, "--cron", "0 4 * * *", "--zone", "Asia/Kathmandu")
+        assert re.search(r"04:00\+05:45\s+\(\d{4}-\d\d-\d\d\s+22:15\+00:00\s+here\)", await said("show", made))
         assert len(json.loads(await said("preview", "--in", "1 hour", "--json"))["times"]) == 1
         assert "Deleted." in await said("delete", made)

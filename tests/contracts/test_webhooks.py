@@ -1,6 +1,7 @@
 """Webhooks on both engines: rows of the same commit, signed messages, retries, a log, and nobody else delayed."""
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable
 from datetime import timedelta
@@ -17,12 +18,13 @@ from outlast.errors import Conflict, InvalidInput, NoEncryptionKey, NotFound, To
 from outlast.events.event import Draft
 from outlast.events.types import EventType
 from outlast.ids import SessionId, WebhookId
+from outlast.limits import Limits
 from outlast.store.repositories.deliveries import Delivery
 from outlast.store.unit import Unit
 from outlast.testing import call
 from outlast.transitions import webhooks as moves
 from tests.support.network.receiver import NO_CONTENT, answering, receiving
-from tests.support.turns.runtime import Runtime, scripted
+from tests.support.turns.runtime import Runtime, scripted, wake
 
 KEYS = (Fernet.generate_key().decode(),)
 LOOPBACK = ("127.0.0.0/8",)
@@ -94,6 +96,20 @@ async def test_tasks_needs_and_ends_are_told(runtime: Runtime) -> None:
         ended = (await receiver.has(2))[1]
         assert (ended.json["type"], ended.json["data"]["state"]) == ("task.ended", "succeeded")
         assert b"paid" not in ended.body
+
+
+async def test_a_flagged_session_is_told(runtime: Runtime) -> None:
+    """B11, P3: that it waits for a person, with its id and nothing that was said."""
+    async with receiving() as receiver, runtime(lambda _: "Yes.", **HERE) as outlast:
+        hook, _ = await outlast.webhooks.make(receiver.url, types=["session.flagged"])
+        session = await outlast.sessions.create()
+        for text in ("First.", "Second."):
+            await wake(outlast, session, text, limits=Limits(max_woken=1))
+            await session.settled()
+        (heard,) = await receiver.has(1)
+        told = json.loads(heard.body)
+        assert (told["type"], told["data"]) == ("session.flagged", {"session_id": session.id, "state": "flagged"})
+        await until(outlast, hook.id, are("delivered"))
 
 
 async def test_what_fails_is_tried_again_under_the_same_id(runtime: Runtime) -> None:
