@@ -1,12 +1,15 @@
 """What events and answers tell of a task: all that a card of it shows."""
 
+from dataclasses import replace
+
 from pydantic_ai import Tool
 
 import outlast as public
 from outlast import hints
+from outlast.store.repositories import task_snapshot
 from outlast.testing import call
 from tests.support.moments.checkpoint import Checkpoint
-from tests.support.turns.background import BUDGET, parked_session, task_that
+from tests.support.turns.background import BUDGET, parked_session, stored_task, task_that
 from tests.support.turns.runtime import Runtime, events_of, scripted
 
 
@@ -42,3 +45,20 @@ async def test_a_card_has_times_arguments_output_and_the_beginning_of_the_result
         assert (told["output_size"], told["last_line"]) == (task.output_size, task.last_line)
         assert told["ended_at"] == task.ended_at.isoformat()
         assert [each.id for each in await outlast.tasks.list()] == [task.id]
+
+
+async def test_a_card_has_nothing_that_no_event_tells(runtime: Runtime) -> None:
+    """K6, B4: that code heeded its cancel at last is kept and not told, so nobody sees it."""
+    here = Checkpoint()
+
+    async def survey() -> str:
+        await here()
+        return "done"
+
+    async with runtime(scripted(call("survey"), "It goes on.", "I see."), tools=[survey], budget=BUDGET) as outlast:
+        session, task = await parked_session(outlast)
+        here.open()
+        await task_that(session, lambda each: each.is_over)
+        stored = await stored_task(outlast, task.id)
+        for late, shown in (({"state": "canceled"}, None), ({"state": "succeeded"}, {"state": "succeeded"})):
+            assert task_snapshot.of(replace(stored, late_outcome=late)).get("late_outcome") == shown

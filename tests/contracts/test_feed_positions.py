@@ -132,3 +132,27 @@ async def test_what_is_written_to_an_output_is_signalled(feed: Feed) -> None:
     await feed.database.transaction(lambda unit: outputs.append(unit, one, "call", [Chunk(0, "a")]), name="output")
     await subscription.wait(5)
     assert list(subscription.hear().others) == [output_topic(one, "call")]
+
+
+async def test_a_burst_of_commits_is_told_at_once(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E6, P6: its first commit is told without waiting; what follows soon wakes a reader once, and nothing is lost."""
+    monkeypatch.setattr("outlast.handles.feed.BURST_SECONDS", 2.0)
+    one = await new_session(feed.database)
+    async with (
+        asyncio.timeout(60),
+        OwnerStream(feed.database, feed.signals, OwnerId(OWNER), after="now", sessions=[one], says_live=True) as stream,
+    ):
+        while not stream.is_live:
+            await stream.batch()
+        batches: list[list[int | None]] = []
+
+        async def read() -> None:
+            while sum(map(len, batches)) < 12:
+                batches.append([each.event.number for each in await stream.batch()])
+
+        reading = asyncio.create_task(read())
+        for number in range(12):
+            await append(feed.database, one, DELTA if number % 2 else note(number))
+        await reading
+    assert [number for batch in batches for number in batch] == [*range(1, 13)]
+    assert len(batches) <= 4, batches

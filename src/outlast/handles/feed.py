@@ -38,6 +38,9 @@ __all__ = ["MOST_LOGS", "PAGE", "Fed", "OwnerStream"]
 PAGE = 500
 _LEAST = 50
 """Of many logs little of each is read at once: what was read and is not told yet stays below a few pages."""
+BURST_SECONDS = 0.02
+"""What follows within this time of what was told is told at once: a short turn is a handful of commits, and each time
+a thousand readers are woken, whoever sent the message waits for them."""
 
 
 class OwnerStream:
@@ -88,6 +91,7 @@ class OwnerStream:
         """Whether all that was there when it was opened has been read."""
         self._has_caught_up = False
         self._rechecked_at = 0.0
+        self._told_at = 0.0
         self._first_kept: int | None = None
         self._expiry: dict[str, Any] = {}
         """If lines that this reader has not had are no longer kept: the number of the first one that may be."""
@@ -123,6 +127,7 @@ class OwnerStream:
             if self._is_done:
                 return []
             await self._fill()
+        self._told_at = monotonic()
         return [self._next() for _ in range(min(most, len(self._ready)))]
 
     def _next(self) -> Fed:
@@ -204,6 +209,8 @@ class OwnerStream:
         due = [at for at in (self._progress.next_at, self._outputs.next_at) if at is not None]
         now = monotonic()
         await subscription.wait(min([RECHECK_SECONDS, *(max(0.0, at - now) for at in due)]))
+        if (rest := self._told_at + BURST_SECONDS - monotonic()) > 0:
+            await asyncio.sleep(rest)
         heard, now = subscription.hear(), monotonic()
         if now >= self._rechecked_at + RECHECK_SECONDS:  # signals may be lost
             self._rechecked_at = now

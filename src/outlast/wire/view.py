@@ -215,5 +215,5 @@ class SessionView(Answer):
     turns: list[TurnView] = Field(description="Oldest first; the one that runs or waits is the last.")
     next: str | None = Field(description="Give it as `before` for the turns before these; null: there are none.")
     inbox: list[Waiting] = Field(description="In the order in which they were accepted.")
-    tasks: list[TaskSnapshot] = Field(description="Open ones, and those that the blocks of this page name.")
+    tasks: list[TaskSnapshot] = Field(description="Open ones, and those that blocks of this page or the inbox name.")
     tasks_left_out: int = Field(default=0, description="Open tasks that did not fit: see `GET /v1/tasks`.")

@@ -31,6 +31,7 @@ class Log:
 
     events: list[Event] = field(default_factory=list[Event])
     turns: int = 0
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     def add(self, type_: str, turn: str | None = None, task: str | None = None, /, **data: Any) -> None:
         number = len(self.events) + 1
@@ -83,8 +84,10 @@ class Log:
         self.add("turn.completed", turn, output=output, usage=dict(_USAGE), **more)
 
     def task(self, what: str, turn: str | None, task_id: str, state: str, **more: Any) -> None:
-        snapshot = {"id": task_id, "kind": "call", "title": "survey", "state": state, "tool": "survey", **more}
-        self.add(f"task.{what}", turn, task_id, task=snapshot)
+        """What it was before, and what is new: nothing that was told of a task is left out later."""
+        before = self.tasks.get(task_id, {"id": task_id, "kind": "call", "title": "survey", "tool": "survey"})
+        self.tasks[task_id] = {**before, "state": state, **more}
+        self.add(f"task.{what}", turn, task_id, task=self.tasks[task_id])
 
 
 def plain(log: Log) -> None:

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from outlast.values.digest import digest, object_of, preview
+from outlast.wire.task_state import TaskState
 
 if TYPE_CHECKING:
     from outlast.store.repositories.stored_task import Task
@@ -57,8 +58,8 @@ def of(task: "Task") -> dict[str, Any]:
 
 
 def _late(outcome: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What it came to after its end had been told."""
-    if outcome is None:
+    """What it came to after its end had been told. That its code heeded its cancel is no news: no event tells of it."""
+    if outcome is None or outcome.get("state") == TaskState.CANCELED:
         return None
     error = cast(dict[str, Any] | None, outcome.get("error"))
     told = {"state": outcome.get("state"), "error": error, "result_preview": preview(outcome.get("result"), _LONGEST)}
