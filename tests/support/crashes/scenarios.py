@@ -12,11 +12,11 @@ from fastmcp.client.transports import StdioTransport
 from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext, ToolReturn
 from pydantic_ai.mcp import MCPToolset
-from pydantic_ai.messages import BinaryContent
+from pydantic_ai.messages import BinaryContent, ModelMessage
 
 import outlast as public
 from outlast import TurnContext
-from outlast.testing import ScriptedModel, Steps, call, gate, text
+from outlast.testing import ScriptedModel, Step, Steps, call, gate, last_user_text, text, tool_returns
 from tests.support.crashes.crash import World
 
 Options = dict[str, Any]
@@ -173,6 +173,49 @@ def existing_agent(world: World) -> Options:
     return {"agent": agent, "deps": desk}
 
 
+def spawned(world: World) -> Options:
+    """The model sets a tool going that may be run again and says what it costs, after the one that it requires."""
+    steps = [
+        call("look", name="guide", call_id="g1"),
+        call("spawn_background", tool="survey", args={"place": "the mill"}, call_id="s1"),
+        "It goes on.",
+        "Heard.",
+    ]
+    agent = agent_of(world, steps)
+
+    @agent.tool_plain(metadata=public.hints(idempotent=True, requires="look"))
+    async def survey(place: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        public.cost(700)
+        world.effect(f"survey {place} {public.idempotency_key()}")
+        world.place.passes("tool survey")
+        return f"{place} is measured"
+
+    return {"agent": agent}
+
+
+def given_away(world: World) -> Options:
+    """A sub-session does the work, and its parent waits for it in its turn."""
+
+    def script(messages: list[ModelMessage]) -> Step:
+        said, found = last_user_text(messages), [*tool_returns(messages).values()]
+        if said == "Look at the door.":
+            return f"It says: {found[0]}." if found else call("look", name="door", call_id="l1")
+        if "Background task" in said:
+            return f"Told: {said}"
+        asked = call("run_sub_session", prompt="Look at the door.", wait_seconds=300, call_id="c1")
+        return f"The sub-session: {found[-1]}" if found else asked
+
+    agent = Agent(ScriptedModel(script), name="agent")
+
+    @agent.tool_plain(metadata=public.hints(read_only=True))
+    async def look(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        world.effect(f"look {name}")
+        world.place.passes(f"tool look {name}")
+        return f"{name} looks fine"
+
+    return {"agent": agent}
+
+
 SCENARIOS: dict[str, Callable[[World], Options]] = {
     "one charge": one_charge,
     "one upsert": one_upsert,
@@ -182,4 +225,6 @@ SCENARIOS: dict[str, Callable[[World], Options]] = {
     "without charge": without_charge,
     "another charge": with_another_charge,
     "existing agent": existing_agent,
+    "spawned": spawned,
+    "given away": given_away,
 }
