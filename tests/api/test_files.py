@@ -227,6 +227,11 @@ async def test_what_a_message_holds_too_stays_when_an_upload_is_deleted(runtime:
                 await session.files.delete(wrong)
 
 
+def words_of(shown: str) -> str:
+    """Without the frame and the line ends that a long path makes."""
+    return re.sub(r"[\s│]+", " ", shown)
+
+
 async def test_the_command_writes_over_nothing_and_through_no_link(runtime: Runtime, tmp_path: Path) -> None:
     """D12: a link that leads elsewhere is there already, also if nothing is at its end."""
     secret, link = tmp_path / "secret", tmp_path / "link"
@@ -237,8 +242,23 @@ async def test_the_command_writes_over_nothing_and_through_no_link(runtime: Runt
         kept = await session.files.add("a.txt", b"x", "text/plain")
         asked = ["files", "get", kept.id, "--to", str(link), "--url", server.url, "--token", token]
         done = await asyncio.to_thread(CliRunner().invoke, app, asked)
-        assert (done.exit_code, "is there already" in done.output) == (2, True)
+        assert (done.exit_code, "is there already" in words_of(done.output)) == (2, True)
     assert not secret.exists()
+
+
+async def test_the_command_says_what_it_cannot_read_or_write(runtime: Runtime, tmp_path: Path) -> None:
+    """D12: a folder that is not there, and what has no end."""
+    async with serving(runtime(scripted("Done."))) as server:
+        _, token = await server.outlast.keys.make("ada", "laptop")
+        session = await server.outlast.owned_by("ada").create()
+        kept = await session.files.add("a.txt", b"x", "text/plain")
+        here = ["--url", server.url, "--token", token]
+        for asked, said in (
+            (["get", kept.id, "--to", str(tmp_path / "none" / "a.txt")], "cannot be written"),
+            (["put", session.id, "/dev/zero"], "is no file"),
+        ):
+            done = await asyncio.to_thread(CliRunner().invoke, app, ["files", *asked, *here])
+            assert (done.exit_code, said in words_of(done.output)) == (2, True), done.output
 
 
 @settings(max_examples=200, deadline=None)

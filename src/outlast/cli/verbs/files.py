@@ -44,10 +44,17 @@ def get(
             out.buffer.write(found.data)
             out.flush()
         else:
-            with to.open("xb") as target:
-                target.write(found.data)
+            _write(to, found.data)
 
     ask(url, token, work)
+
+
+def _write(to: Path, data: bytes) -> None:
+    try:
+        with to.open("xb") as target:
+            target.write(data)
+    except OSError as exc:
+        raise typer.BadParameter(f"{to} cannot be written: {exc.strerror}.") from exc
 
 
 @app.command("list")
@@ -79,6 +86,8 @@ def put(
     token: Token = None,
 ) -> None:
     """Keep a file with a session; its id can go with a message, and tools open it by name or id."""
+    if not file.is_file():
+        raise typer.BadParameter(f"{file} is no file: a pipe or a device may have no end.")
 
     async def work(client: Client) -> None:
         data = await asyncio.to_thread(file.read_bytes)
