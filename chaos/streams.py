@@ -2,8 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import cast
 
-from chaos.evidence import LogEvent
+from chaos.evidence import LogEvent, Row
 
 _PARTS = frozenset({"part.started", "part.delta", "part.ended"})
 
@@ -95,10 +96,17 @@ def _part_of(event: LogEvent) -> PartId | None:
 
 def _fact(event: LogEvent) -> tuple[int, str, str | None, str]:
     """Without what it cost: that is in the log, and left out of what tenants are told."""
-    data = event.data
-    if "usage" in data:
-        data = {**data, "usage": {name: value for name, value in data["usage"].items() if name != "cost_microdollars"}}
+    data = _without_cost(event.data)
+    if isinstance(data.get("task"), dict):
+        data = {**data, "task": _without_cost(data["task"])}
     return (event.number, event.type, event.turn_id, repr(data))
+
+
+def _without_cost(data: Row) -> Row:
+    used = data.get("usage")
+    if not isinstance(used, dict):
+        return data
+    return {**data, "usage": {name: value for name, value in cast(Row, used).items() if name != "cost_microdollars"}}
 
 
 def _difference(told: Sequence[object], expected: Sequence[object]) -> str:

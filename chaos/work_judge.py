@@ -160,12 +160,17 @@ def _decided(task: Row, work: Work) -> Iterator[tuple[str, str]]:
         yield "refused_run", f"task {task_id} was {how} and ran"
     accepted = work.accepted(task, "approve", "refuse")
     for line in accepted:
-        if (how, closed.get("by")) != ({"approve": "approved", "refuse": "refused"}[line["op"]], line["by"]):
+        if how != {"approve": "approved", "refuse": "refused"}[line["op"]] or not _is(line["by"], closed.get("by")):
             yield "decision_lost", f"{line['by']} was told that {line['op']} counts, kept is {closed}"
     error = json.loads(task["error"] or "{}")
     is_lost = how == "approved" and not begun and task["state"] != "canceled" and error.get("kind") != "interrupted"
     if is_lost or (how == "refused" and error.get("kind") != "rejected"):
         yield "decision_lost", f"task {task_id} was {how} and is {task['state']}: {error}"
+
+
+def _is(by: str, kept: str | None) -> bool:
+    """Over HTTP the name of the key stands behind that of the person."""
+    return kept is not None and (kept == by or kept.startswith(f"{by} ("))
 
 
 def _outside(session: SessionRows, work: Work) -> Iterator[tuple[str, str]]:

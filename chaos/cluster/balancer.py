@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from outlast.client import Client
@@ -51,6 +51,10 @@ class Balancer:
     def stranger(self, at: int, token: str) -> Client:
         """At one of the processes, with what somebody was sent. Whoever gets it closes it."""
         return Client(f"http://127.0.0.1:{self._ports[at]}", token, patience=_PATIENCE)
+
+    def learn(self, owners: Mapping[str, int]) -> None:
+        """Whose the sessions are that were not made here: those below others."""
+        self._owner_of.update(owners)
 
     def client(self, session_id: str, at: int) -> Client:
         """At one of the processes, as the owner of a session."""

@@ -12,6 +12,8 @@ import asyncpg
 from tests.support.stores.postgres import Installation
 
 _NAME = "chaos"
+OWNER = "owner "
+"""Before the number of each."""
 _TABLES = ("sessions", "inputs", "turns", "tasks", "messages", "events", "schedules", "fires")
 _OPEN = """
 SELECT id FROM turns WHERE ended_at IS NULL
@@ -67,6 +69,12 @@ class ClusterDatabase:
         """The schedules that would fire for ever, with their sessions."""
         async with self._connected() as connection:
             return [(row["id"], row["session_id"]) for row in await connection.fetch(_EVERY_MINUTE)]
+
+    async def owners(self) -> dict[str, int]:
+        """The number of the owner of each session."""
+        async with self._connected() as connection:
+            rows = await connection.fetch("SELECT id, owner_id FROM sessions")
+        return {row["id"]: int(row["owner_id"].removeprefix(OWNER)) for row in rows}
 
     async def ends(self) -> dict[str, int]:
         """Where the log of each session ends."""

@@ -26,7 +26,7 @@ from chaos.cluster.client_load import ClientLoad, LoadClient, Pace
 from chaos.cluster.desk import ClusterDesk
 from chaos.cluster.faults import Injector, plan
 from chaos.cluster.judge import ALL_KINDS
-from chaos.cluster.postgres import ClusterDatabase
+from chaos.cluster.postgres import OWNER, ClusterDatabase
 from chaos.cluster.reading import Readers
 from chaos.cluster.supervisor import Member, Supervisor, now_us, prepare
 from chaos.people import People
@@ -75,7 +75,7 @@ class Run:
         prepare()
         await self._database.create()
         async with make_runtime(self._folder, self._database.url, 0) as outlast:
-            made = [await outlast.keys.make(f"owner {at}", "chaos") for at in range(_OWNERS)]
+            made = [await outlast.keys.make(f"{OWNER}{at}", "chaos") for at in range(_OWNERS)]
         members = [Member(f"worker {at}", None) for at in range(_WORKERS)]
         members += [Member(f"api {at}", _free_port()) for at in range(_APIS)]
         supervisor = Supervisor(self._folder, self._database.url, members)
@@ -114,7 +114,7 @@ class Run:
             self._loaded_us = (begun_us, now_us())
             await client_load.finish(_SETTLE)
             await self._rest(balancer)
-            await self._settle(readers)
+            await self._settle(readers, balancer)
             if answering.done():
                 answering.result()  # raises what one of them failed with
         finally:
@@ -146,11 +146,12 @@ class Run:
         for schedule_id, session_id in await self._database.every_minute():
             await balancer.ask(partial(_pause, balancer, session_id, schedule_id))
 
-    async def _settle(self, readers: Readers) -> None:
+    async def _settle(self, readers: Readers, balancer: Balancer) -> None:
         """Work ends, connected readers catch up where they are, then the others, and some that come late."""
         await self._until(self._database.is_settled)
         deadline = time.monotonic() + _SETTLE
         ends = await self._database.ends()
+        balancer.learn(await self._database.owners())
         readers.stand_still()
         await self._caught_up(readers, ends, deadline, is_following=True)
         chance = self._chance("late")

@@ -69,7 +69,7 @@ async def test_what_is_asked_of_others_is_not_there(runtime: Runtime) -> None:
 
 
 async def test_a_key_that_may_only_propose_decides_nothing(runtime: Runtime) -> None:
-    """A13: only a person, or a key with that scope."""
+    """A13: only a person, or a key with that scope; nor does a page of the AI SDK with such a key."""
     outlast = _app(runtime, 5)
     async with serving(outlast) as server:
         _, [task] = await _asked(server)
@@ -77,6 +77,11 @@ async def test_a_key_that_may_only_propose_decides_nothing(runtime: Runtime) -> 
         for verb in ("approve", "refuse"):
             answer = await client.post(f"/v1/tasks/{task['id']}/{verb}", json={})
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        part = {"type": "tool-pay", "state": "approval-responded", "approval": {"id": task["id"], "approved": True}}
+        page = {"id": task["session_id"], "messages": [{"id": "m1", "role": "assistant", "parts": [part]}]}
+        answer = await client.post("/api/chat", json=page)
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        assert (await server.outlast.tasks.get(task["id"])).state == "awaiting_input"
         assert PAID == []
 
 

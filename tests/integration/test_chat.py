@@ -265,6 +265,7 @@ def test_who_is_needed_is_told_with_the_bell_and_decides_in_place(folder: Path) 
         terminal.expect("There is no task here that asks for that")
         terminal.press(CTRL_D)
         assert terminal.ended() == 0
+    assert terminal.shown.count("\x07") == 3, "once for each time that somebody is needed"
 
 
 def test_a_dumb_terminal_gets_plain_lines(folder: Path) -> None:
