@@ -162,7 +162,7 @@ def test_a_credential_is_typed_without_echo(folder: Path, environment: dict[str,
     with ServingProcess(folder, environment=environment) as server:
         begun(folder, "push Oslo")
         with Terminal([OUTLAST, "connections", "set", "bank"], folder=folder) as terminal:
-            terminal.expect("Value for bank: ")
+            terminal.expect("Value for bank:")
             terminal.enter("account-4711")
             terminal.expect("Kept, for bank.")
             assert terminal.ended() == 0
