@@ -15,8 +15,11 @@ FAULTS = 9
 
 
 WORK = (
-    *("spawned", "answers of sub-sessions", "questions answered", "approvals", "operations completed"),
-    *("second answers turned away", "second decisions turned away", "second completions without effect"),
+    "spawned",
+    "answers of sub-sessions",
+    "questions answered",
+    "operations completed",
+    "second answers turned away",
 )
 
 
