@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    console,
     m1_calls,
     m2_turns,
     m3_parked,
@@ -53,6 +54,7 @@ BENCHMARKS: Mapping[str, Callable[[], Report]] = {
     m17_feed.ID: m17_feed.run,
     m18_footprint.ID: m18_footprint.run,
     m19_retention.ID: m19_retention.run,
+    console.ID: console.run,
 }
 
 
@@ -62,27 +64,27 @@ def main(arguments: Sequence[str]) -> int:
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}: use {', '.join(BENCHMARKS)}.", file=sys.stderr)
         return 2
-    console = Console(width=120)
+    screen = Console(width=120)
     for name in names:
         report = BENCHMARKS[name]()
-        show(console, report)
+        show(screen, report)
         report.write()
     return 0
 
 
-def show(console: Console, report: Report) -> None:
+def show(screen: Console, report: Report) -> None:
     table = Table(*report.columns, title=f"{report.id}  {report.title}", title_justify="left")
     for row in report.rows:
         table.add_row(*row)
-    console.print(table)
-    console.print(f"store: {report.store}")
+    screen.print(table)
+    screen.print(f"store: {report.store}")
     for note in report.notes:
-        console.print(note, markup=False)
+        screen.print(note, markup=False)
     for target in report.targets:
         sign = "<=" if target.is_most else ">="
         verdict = "met" if target.is_met else "MISSED"
-        console.print(f"{verdict}: {target.name}: {target.value:.4g} (target {sign} {target.bound:g})")
-    console.print()
+        screen.print(f"{verdict}: {target.name}: {target.value:.4g} (target {sign} {target.bound:g})")
+    screen.print()
 
 
 if __name__ == "__main__":

@@ -188,6 +188,7 @@ async def test_an_edited_message_goes_on_in_a_chat_of_its_own(console: Console, 
     await page.click("[data-turn] >> text=Send")
     await until(page, f"document.querySelector('[data-session]')?.dataset.session !== '{before}'")
     await page.wait_for("text=You said about birds.")
+    await page.wait_for("[data-before] >> text=Hello there.")
     await console.is_as_the_server_says(page)
     told = [each["text"] for turn in (await console.view(before))["turns"] for each in turn["blocks"] if "text" in each]
     assert "about birds" not in told

@@ -97,7 +97,7 @@ async def test_what_waits_for_a_person_is_decided_in_one_place(console: Console,
     await console.begin(page, "pay")
     await page.wait_for("[data-request]")
     await page.wait_for("[data-needs='1']")
-    await becomes(page, "document.title === '(1) Outlast'")
+    await becomes(page, "document.title === '(1) pay · Outlast'")
     await page.click("nav[aria-label=Places] >> text=Needs you")
     await page.wait_for("ul[aria-label='What waits for you'] [data-request]")
     await is_sound(page)

@@ -20,10 +20,10 @@ export function useAgents() {
   return useQuery({ queryKey: ["agents"], queryFn: () => api.get<Page<Agent>>("agents") });
 }
 
-export function useSessions(search: string, archived: boolean) {
+export function useSessions(search: string, archived: boolean, limit = 100) {
   return useQuery({
-    queryKey: ["sessions", search, archived],
-    queryFn: () => api.get<Page<Session>>("sessions", { limit: 100, search: search || undefined, archived }),
+    queryKey: ["sessions", search, archived, limit],
+    queryFn: () => api.get<Page<Session>>("sessions", { limit, search: search || undefined, archived }),
     placeholderData: (before) => before,
   });
 }
@@ -68,6 +68,7 @@ function changedTasks(events: readonly LogEvent[]): void {
 
 function changed(events: readonly LogEvent[]): void {
   changedTasks(events);
+  if (events.some((each) => each.type === "session.deleted")) for (const name of ["tasks", "requests"]) stale.add(name);
   for (const { type } of events) for (const name of CHANGES[type.split(".")[0] ?? ""] ?? []) stale.add(name);
   if (stale.size === 0 || timer !== undefined) return;
   timer = setTimeout(() => {

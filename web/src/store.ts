@@ -6,7 +6,7 @@ import type { LogEvent, WhenBusy } from "./api/types";
 import type { Chosen } from "./files/chosen";
 import { Link } from "./link/link";
 import type { LinkState, Opened, OutputPiece, ToTab } from "./link/protocol";
-import { reduceAll } from "./log/reduce";
+import { type Arrival, arrivals, taken } from "./log/arrivals";
 import { opened, type SessionView, type Turn, type View } from "./log/view";
 
 export type Pending = {
@@ -23,6 +23,8 @@ export type Output = { text: string; offset: number; next_offset: number };
 type State = {
   link: LinkState;
   server: Opened | null;
+  /** The server is no longer of the version that this page came with. */
+  isOutdated: boolean;
   views: Record<string, View>;
   failed: Record<string, string>;
   pending: Record<string, Pending[]>;
@@ -32,6 +34,7 @@ type State = {
 export const useStore = create<State>(() => ({
   link: { is: "connecting" },
   server: null,
+  isOutdated: false,
   views: {},
   failed: {},
   pending: {},
@@ -49,7 +52,7 @@ const anew = new Set<() => void>();
 let link: Link | null = null;
 let recent: string[] = [];
 let outputs: Record<string, number | "end"> = {};
-let queue: LogEvent[] = [];
+let queue: Arrival[] = [];
 let feed: string | null = null;
 let isScheduled = false;
 
@@ -82,15 +85,21 @@ function tell(): void {
 
 function hear(message: ToTab): void {
   if ("state" in message) set({ link: message.state });
-  else if ("opened" in message) set({ server: message.opened });
-  else if ("events" in message) later(message.events);
+  else if ("opened" in message) met(message.opened);
+  else if ("events" in message) later(arrivals(message.events, message.carried));
   else if ("outputs" in message) for (const piece of message.outputs) addOutput(piece);
   else refresh();
 }
 
+function met(server: Opened): void {
+  const before = get().server?.version;
+  const isOther = Boolean(before && server.version && before !== server.version);
+  set({ server, isOutdated: get().isOutdated || isOther });
+}
+
 /** Many small events are shown at once, one drawing a frame; a hidden page has no frames. */
-function later(events: LogEvent[]): void {
-  queue.push(...events);
+function later(given: Arrival[]): void {
+  for (const each of given) queue.push(each);
   if (isScheduled) return;
   isScheduled = true;
   if (document.hidden) setTimeout(flush, 50);
@@ -101,13 +110,11 @@ function later(events: LogEvent[]): void {
 function flush(): void {
   if (!isScheduled) return;
   isScheduled = false;
-  const events = queue;
+  const given = queue;
   queue = [];
+  const events = given.map((each) => each.event);
   noteSeen(events);
-  const views = { ...get().views };
-  const bySession = Map.groupBy(events, (each) => each.session_id);
-  for (const [id, own] of bySession) if (id !== null && views[id]) views[id] = reduceAll(views[id], own);
-  set({ views });
+  set({ views: taken(get().views, given) });
   for (const each of listeners) each(events);
 }
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_ai import Agent
 from pydantic_ai.messages import BinaryContent, ModelMessage, ToolReturnPart, UserPromptPart
 
-from outlast import Outlast, Settings, artifact, hints, output, progress
+from outlast import Outlast, Settings, artifact, ask, connection, hints, output, progress
 from outlast.testing import ScriptedModel, Step, call, error, gate, last_user_text, reasoning, text
 
 HOSTILE = """# Look
@@ -31,9 +31,16 @@ print("<script>alert(6)</script>")
 """
 
 
+COLOURS = {"type": "string", "enum": ["red", "blue"]}
+
+
 class Report(BaseModel):
     city: str
     birds: int
+
+
+class Sighting(Report):
+    seen_by: list[str]
 
 
 async def _open(name: str) -> None:
@@ -61,6 +68,8 @@ def _reply(messages: list[ModelMessage]) -> Step:
     last = messages[-1].parts[-1]
     said = last_user_text(messages) or ""
     word, _, name = said.partition("\n\n<attached_files>")[0].partition(" ")
+    if "has a question" in said:
+        return "Somebody must say."
     if isinstance(last, ToolReturnPart):
         return "It goes on." if "task_id" in str(last.content) else f"Seen: {last.content}"
     match word:
@@ -78,6 +87,20 @@ def _reply(messages: list[ModelMessage]) -> Step:
             return call("pay", euros=100)
         case "report":
             return call("final_result", city="Oslo", birds=12)
+        case "paint":
+            return call("paint")
+        case "christen":
+            return call("christen")
+        case "issues":
+            return call("issues")
+        case "find":
+            return call("find", name=name)
+        case "delegate":
+            return call("run_sub_session", prompt=f"survey {name}", wait_seconds=0)
+        case "deep" if name == "2":
+            return call("paint")
+        case "deep":
+            return call("run_sub_session", prompt=f"deep {int(name) + 1}", wait_seconds=0)
         case "hostile":
             return text(HOSTILE, chunk=40)
         case "draw":
@@ -88,6 +111,10 @@ def _reply(messages: list[ModelMessage]) -> Step:
             return error(400)
         case _:
             return "The work is done." if "background" in said and "task" in said else f"You said {said}."
+
+
+def _reported(_: list[ModelMessage]) -> Step:
+    return call("final_result", city="Oslo", birds=12, seen_by=["Ada", "Bob"])
 
 
 def _make() -> Outlast[None, Any]:
@@ -142,8 +169,30 @@ def _make() -> Outlast[None, Any]:
         """Pay somebody."""
         return f"paid {euros}"
 
+    @agent.tool_plain
+    async def paint() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Paint it in the colour that somebody says."""
+        return f"painted {await ask('Which colour?', COLOURS)}"
+
+    @agent.tool_plain
+    async def christen() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Give it the name that somebody says."""
+        return f"called {await ask('What is its name?')}"
+
+    @agent.tool_plain(metadata=hints(idempotent=True))
+    async def issues() -> str:  # pyright: ignore[reportUnusedFunction]
+        """What is asked for at GitHub, which needs a credential."""
+        return f"read with {len(await connection('github'))} characters"
+
+    @agent.tool_plain(metadata=hints(narrate={"running": "Looking for {name}", "done": "Found {name}"}))
+    async def find(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Look for somebody."""
+        return f"{name} is here"
+
     settings = Settings(durability="normal", max_requests_per_minute=10**6, max_open_requests_per_owner=10**4)
-    return Outlast(agent, database="console.db", settings=settings)
+    surveyor = Agent(ScriptedModel(_reported), name="surveyor", output_type=Sighting)
+    agents: dict[str, Agent[Any, Any]] = {"clerk": agent, "surveyor": surveyor}
+    return Outlast(agents, database="console.db", settings=settings)
 
 
 app = _make()

@@ -55,26 +55,30 @@ async def serving(
 ) -> AsyncGenerator[Served]:
     """The runtime behind HTTP on a free port of this machine."""
     app = create_app(outlast, authenticate=authenticate, log_requests=log_requests)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            lifespan="on",
-            timeout_graceful_shutdown=1,
-            access_log=False,
-            http=guarded(outlast.settings),
-        )
-        server = _Server(config)
-        running = asyncio.create_task(server.serve(sockets=[listening]), name="server")
-        while not server.started and not running.done():  # noqa: ASYNC110 - it tells nobody else
-            await asyncio.sleep(0.01)
-        if running.done():
-            await running
-        served = Served(outlast, f"http://127.0.0.1:{listening.getsockname()[1]}", app)
+    async with listening(app, http=guarded(outlast.settings)) as url:
+        served = Served(outlast, url, app)
         try:
             yield served
         finally:
             await served.close()
+
+
+@asynccontextmanager
+async def listening(app: Any, *, http: Any = "auto") -> AsyncGenerator[str]:
+    """Any app on a free port of this machine; gives its address."""
+    with socket.create_server(("127.0.0.1", 0)) as port:
+        config = uvicorn.Config(
+            app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, access_log=False, http=http
+        )
+        server = _Server(config)
+        running = asyncio.create_task(server.serve(sockets=[port]), name="server")
+        while not server.started and not running.done():  # noqa: ASYNC110 - it tells nobody else
+            await asyncio.sleep(0.01)
+        if running.done():
+            await running
+        try:
+            yield f"http://127.0.0.1:{port.getsockname()[1]}"
+        finally:
             server.should_exit = True
             await running
             await _end_watcher()

@@ -42,8 +42,9 @@ class Page:
         """Another tab of the same browser, with the same cookies and storage."""
         return Page(self._reader, self._writer, name, self._numbers)
 
-    async def open(self, url: str) -> None:
-        await self._do("goto", url)
+    async def open(self, url: str, *, until: str = "load") -> None:
+        """`until="commit"`: only that its first bytes are there."""
+        await self._do("goto", url, {"waitUntil": until})
 
     async def reload(self) -> None:
         await self._do("reload")

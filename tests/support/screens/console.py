@@ -18,7 +18,7 @@ MESSAGE = "textarea[aria-label=Message]"
 _SHOWN = """[...document.querySelectorAll('[data-turn]')].flatMap((turn) =>
   [...turn.querySelectorAll(':scope [data-block]')].map((block) => {
     const kind = block.dataset.block;
-    if (kind === 'call') return `call ${block.querySelector('[data-tool]')?.textContent} ${block.dataset.outcome}`;
+    if (kind === 'call') return `call ${block.dataset.tool} ${block.dataset.outcome}`;
     if (kind === 'wake') return 'wake';
     return `${kind} ${(block.querySelector('[data-text]') ?? block).textContent.trim()}`;
   }))"""
@@ -32,6 +32,12 @@ class Console:
     """One server. `open_gate` lets what waits for a name go on."""
 
     server: ServingProcess
+    url: str = ""
+    """Where the browser finds it, if not straight at the server."""
+
+    @property
+    def address(self) -> str:
+        return self.url or self.server.place.url
 
     def open_gate(self, name: str) -> None:
         (self.server.folder / f"{name}.open").touch()
@@ -44,7 +50,7 @@ class Console:
         assert (BUILT / "index.html").is_file(), "the console is not built: run `make console`"
         async with self.api() as api:
             token = (await api.post("/v1/login/links")).raise_for_status().json()["token"]
-        await page.open(f"{self.server.place.url}/#token={token}")
+        await page.open(f"{self.address}/#token={token}")
         await page.wait_for(MESSAGE)
 
     async def begin(self, page: Page, text: str) -> str:

@@ -9,6 +9,8 @@ import { hasEnded, isOver, type View } from "../log/view";
 import { openOlder, type Pending, useStore } from "../store";
 import { Button, IconButton } from "../ui/button";
 import { type Away, lastSeen, markSeen, whileAway } from "./away";
+import { Before } from "./before";
+import { Below } from "./below";
 import { Chips } from "./chips";
 import { Composer } from "./composer";
 import { Header } from "./header";
@@ -49,12 +51,14 @@ function Shown({ id, view, link }: { id: string; view: View; link: string }) {
         >
           <div ref={inner} className="mx-auto w-full max-w-3xl space-y-6 px-4 py-6 sm:px-6">
             <Older id={id} isMore={view.next !== null} outer={outer} />
+            <Before id={id} isFirst={view.next === null} />
             {view.turns.map((each) => (
               <div key={each.id} className="space-y-6">
                 {away?.first === each.id && <WhileAway away={away} />}
                 <TurnView session_id={id} turn={each} isLast={each === last} />
               </div>
             ))}
+            <Below id={id} hasTasks={Object.keys(view.tasks).length > 0} />
             <Status view={view} />
           </div>
         </section>

@@ -1,19 +1,14 @@
-import { useEffect } from "react";
 import { Link } from "wouter";
 import type { View } from "../log/view";
 import { SessionMenu } from "../sessions/menu";
 import { shownTitle } from "../sessions/title";
+import { useTabName } from "../ui/title";
 import { SettingsButton } from "./settings";
 
 export function Header({ view }: { view: View }) {
   const { session } = view;
   const title = shownTitle(view);
-  useEffect(() => {
-    document.title = `${title} · Outlast`;
-    return () => {
-      document.title = "Outlast";
-    };
-  }, [title]);
+  useTabName(title);
   return (
     <header className="flex min-h-14 items-center gap-2 border-b border-line px-4 max-md:ps-14">
       <h1 className="min-w-0 flex-1 truncate text-[15px] font-semibold">{title}</h1>

@@ -17,6 +17,7 @@ export class Hub {
   private readonly tabs = new Map<Port, Wants>();
   private readonly logs = new Map<string, number>();
   private readonly heads = new Map<string, number | "end">();
+  private carried: Record<string, number> = {};
   private cursor: string | null = null;
   private state: LinkState = { is: "connecting" };
   private opened: ToTab | null = null;
@@ -90,7 +91,9 @@ export class Hub {
     url.searchParams.set("after", this.cursor ?? feeds[0] ?? "now");
     const ids = this.ids();
     for (const id of this.logs.keys()) if (!ids.includes(id)) this.logs.delete(id);
-    if (ids.length > 0) url.searchParams.set("sessions", ids.map((id) => `${id}:${this.logs.get(id) ?? 0}`).join(","));
+    this.carried = Object.fromEntries(ids.map((id) => [id, this.logs.get(id) ?? 0]));
+    const sessions = Object.entries(this.carried).map(([id, from]) => `${id}:${from}`);
+    if (sessions.length > 0) url.searchParams.set("sessions", sessions.join(","));
     const tasks = this.outputs();
     for (const id of this.heads.keys()) if (!tasks.includes(id)) this.heads.delete(id);
     const places = tasks.map((id) => `${id}:${this.heads.get(id) ?? "end"}`);
@@ -152,7 +155,7 @@ export class Hub {
       else if (type === "stream.lagged") this.asked = "";
       else events.push(this.event(body as unknown as LogEvent));
     }
-    if (events.length > 0) this.tell({ events });
+    if (events.length > 0) this.tell({ events, carried: this.carried });
     if (outputs.length > 0) this.tell({ outputs });
   }
 

@@ -1,5 +1,6 @@
 // What tabs and the one connection say to each other.
 import type { LogEvent } from "../api/types";
+import type { Carried } from "../log/arrivals";
 
 export type LinkState =
   | { is: "connecting" }
@@ -25,7 +26,8 @@ export type ToHub = { wants: Wants } | { bye: true } | { nudge: true };
 export type ToTab =
   | { state: LinkState }
   | { opened: Opened }
-  | { events: LogEvent[] }
+  /** `carried`: which sessions the stream tells all of, and from where on. */
+  | { events: LogEvent[]; carried: Carried }
   | { outputs: OutputPiece[] }
   /** The stream cannot go on from there: look at everything anew. */
   | { expired: true };

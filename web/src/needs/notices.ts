@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { api } from "../api/client";
+import { tellNeeds } from "../ui/title";
 
 const NAME = "Outlast";
 
@@ -13,16 +14,12 @@ export function useNeeds(): number {
   return data?.count ?? 0;
 }
 
-export function nameOfTab(count: number): string {
-  return count > 0 ? `(${count}) ${NAME}` : NAME;
-}
-
 /** For the frame of all pages: once in a tab. */
 export function useTold(): number {
   const count = useNeeds();
   const before = useRef(count);
   useEffect(() => {
-    document.title = nameOfTab(count);
+    tellNeeds(count);
     if (count > before.current && document.hidden) notify(count);
     before.current = count;
   }, [count]);

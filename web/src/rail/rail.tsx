@@ -2,6 +2,7 @@
 import { ListChecks, PanelRightClose } from "lucide-react";
 import { useEffect, useMemo } from "react";
 import { Link } from "wouter";
+import { api } from "../api/client";
 import type { Task } from "../api/types";
 import { Cancel } from "../chat/task-card";
 import { digest } from "../chat/value";
@@ -10,6 +11,7 @@ import { isOpen, nameOf, Said, TaskIcon } from "../tasks/bits";
 import { lastLine } from "../tasks/lines";
 import { ranked } from "../tasks/live";
 import { useTree } from "../tasks/queries";
+import { Ask } from "../ui/ask";
 import { IconButton } from "../ui/button";
 import { Bar } from "../ui/progress";
 
@@ -26,10 +28,11 @@ export default function Rail({ session_id, close }: { session_id: string; close:
     <div className="flex h-full min-h-0 flex-col" data-rail>
       <div className="flex min-h-14 items-center gap-2 border-b border-line ps-4 pe-2">
         <ListChecks className="size-4 text-muted" />
-        <h2 className="flex-1 text-sm font-semibold">
+        <h2 className="min-w-0 flex-1 truncate text-sm font-semibold">
           Background work
-          {open.length > 0 && <span className="ms-2 font-normal text-muted">{open.length} open</span>}
+          {open.length > 0 && <span className="ms-2 font-normal text-muted">{open.length}</span>}
         </h2>
+        {open.length > 0 && <StopAll session_id={session_id} count={open.length} />}
         <IconButton label="Close the list of background work" onClick={close}>
           <PanelRightClose className="size-4" />
         </IconButton>
@@ -66,6 +69,20 @@ export default function Rail({ session_id, close }: { session_id: string; close:
   );
 }
 
+/** The turn that runs, and all that was set going in it and below it. */
+function StopAll({ session_id, count }: { session_id: string; count: number }) {
+  const tasks = count === 1 ? "One background task is" : `${count} background tasks are`;
+  return (
+    <Ask
+      label="Stop all"
+      title="Stop this chat and all that works for it?"
+      about={`An answer that is being given ends. ${tasks} cancelled, those of sub-agents, too. What was said and done is kept, and nothing starts until you write again.`}
+      yes="Stop all"
+      run={() => api.post(`sessions/${session_id}/stop`, { cascade: true })}
+    />
+  );
+}
+
 /** The output of those that run comes with the stream. */
 function useFollowed(open: readonly Task[]): void {
   const ids = open
@@ -99,7 +116,7 @@ function Item({ task, session_id }: { task: Task; session_id: string }) {
       <div className="flex items-start gap-2.5">
         <TaskIcon task={task} />
         <div className="min-w-0 flex-1">
-          <Link to={`/tasks/${task.id}`} className="block truncate text-sm hover:underline">
+          <Link to={`/tasks/${task.id}`} className="line-clamp-2 text-sm [overflow-wrap:anywhere] hover:underline">
             {nameOf(task)}
           </Link>
           <p className="truncate text-xs text-muted">

@@ -9,11 +9,15 @@ import { Ago } from "../ui/time";
 import { SessionMenu } from "./menu";
 import { titleOf } from "./title";
 
+const PAGE = 100;
+const MOST = 500;
+
 export function SessionList() {
   const [search, setSearch] = useState("");
   const [isArchive, setArchive] = useState(false);
   const wanted = useDeferredValue(search.trim());
-  const { data, isPending } = useSessions(wanted, isArchive);
+  const [limit, setLimit] = useState(PAGE);
+  const { data, isPending } = useSessions(wanted, isArchive, limit);
   const [, params] = useRoute("/sessions/:id");
   const items = data?.items ?? [];
   return (
@@ -41,6 +45,18 @@ export function SessionList() {
             <Row key={each.id} session={each} isShown={params?.id === each.id} />
           ))}
         </ul>
+        {data?.next &&
+          (limit < MOST ? (
+            <button
+              type="button"
+              onClick={() => setLimit(limit + PAGE)}
+              className="w-full rounded-lg py-2 text-sm text-muted hover:bg-ink/5 hover:text-ink"
+            >
+              More
+            </button>
+          ) : (
+            <p className="px-3 py-2 text-xs text-muted">Older ones are found by their words.</p>
+          ))}
         {!isPending && items.length === 0 && (
           <p className="px-3 py-4 text-sm text-muted">
             {wanted ? "No chat has these words." : isArchive ? "Nothing is archived." : "Your chats will stand here."}

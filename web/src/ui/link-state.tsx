@@ -7,6 +7,7 @@ import { useTick } from "./time";
 export function LinkBar() {
   const link = useStore((state) => state.link);
   const isOff = link.is === "waiting";
+  const isOutdated = useStore((state) => state.isOutdated);
   useTick(isOff);
   return (
     <div role="status" aria-live="polite" data-link={link.is}>
@@ -17,6 +18,17 @@ export function LinkBar() {
           <Button kind="quiet" className="!py-0.5 !text-warn" onClick={retryNow}>
             <RefreshCw className="size-3.5" />
             Now
+          </Button>
+        </div>
+      )}
+      {isOutdated && !isOff && (
+        <div
+          className="flex items-center justify-center gap-3 border-b border-line bg-tint px-4 py-1.5 text-sm"
+          data-outdated
+        >
+          <span>The server was updated. What you have begun to write is kept.</span>
+          <Button kind="quiet" className="!py-0.5 !text-accent" onClick={() => location.reload()}>
+            Load the page anew
           </Button>
         </div>
       )}

@@ -29,7 +29,13 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
   const isUnknown = block.is_unknown && !block.settled;
   const { icon, said } = look(block);
   return (
-    <div className="space-y-2" data-block="call" data-call={block.call_id} data-outcome={block.outcome ?? block.state}>
+    <div
+      className="space-y-2"
+      data-block="call"
+      data-call={block.call_id}
+      data-tool={block.tool}
+      data-outcome={block.outcome ?? block.state}
+    >
       <div className="overflow-hidden rounded-xl border border-line bg-panel">
         <button
           type="button"
@@ -42,9 +48,7 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
             <span className="truncate">{block.narration}</span>
           ) : (
             <>
-              <span className="shrink-0 font-mono text-[13px]" data-tool>
-                {block.tool}
-              </span>
+              <span className="shrink-0 font-mono text-[13px]">{block.tool}</span>
               <span className="min-w-0 truncate text-muted">{digest(block.args)}</span>
             </>
           )}

@@ -13,10 +13,11 @@ export function Approve({ task_id, request, act }: Props) {
   const [reason, setReason] = useState("");
   const [isRefusing, setRefusing] = useState(false);
   const [wrong, setWrong] = useState(false);
+  const [always, setAlways] = useState(false);
   const approve = () => {
-    if (args === before) return void act(`tasks/${task_id}/approve`, {});
+    if (args === before) return void act(`tasks/${task_id}/approve`, { always });
     try {
-      void act(`tasks/${task_id}/approve`, { args: JSON.parse(args) });
+      void act(`tasks/${task_id}/approve`, { args: JSON.parse(args), always });
       setWrong(false);
     } catch {
       setWrong(true);
@@ -43,6 +44,12 @@ export function Approve({ task_id, request, act }: Props) {
           aria-label="Why not"
           className="w-full rounded-lg border border-line bg-panel px-3 py-1.5 placeholder:text-muted"
         />
+      )}
+      {!isRefusing && (
+        <label className="flex items-center gap-2 text-xs text-muted">
+          <input type="checkbox" checked={always} onChange={(event) => setAlways(event.target.checked)} />
+          Do not ask again for this tool in this chat
+        </label>
       )}
       <div className="flex flex-wrap gap-2">
         {!isRefusing && (
