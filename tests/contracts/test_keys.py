@@ -15,6 +15,7 @@ from outlast.limits import Limits
 from outlast.store.database import CommitWatcher, Database
 from outlast.store.repositories.keys import Key
 from outlast.store.tables import keys as key_rows
+from outlast.values.secrets import Secrets
 from tests.support.stores.store import OWNER
 
 
@@ -140,13 +141,14 @@ async def test_a_key_opens_also_when_its_use_cannot_be_written(database: Databas
     class ReadOnly:
         watcher: CommitWatcher | None = None
         limits = Limits()
+        secrets = Secrets()
 
         async def transaction(self, fn: Any, *, name: str) -> Any:
             raise StoreUnavailable("The disk is full.")
 
         read = staticmethod(database.read)
         glance = staticmethod(database.glance)
-        leave = staticmethod(database.leave)
+        begin_shutdown = staticmethod(database.begin_shutdown)
         attach = staticmethod(database.attach)
         close = staticmethod(database.close)
 
