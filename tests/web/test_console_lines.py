@@ -1,23 +1,33 @@
-"""The console over a line that sleeps, and behind a proxy (K2)."""
+"""The console over a line that sleeps, below a path and behind a proxy, and when the server becomes another (K2)."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
+from outlast import Outlast
+from outlast.api import create_app
 from tests.support.network.line import line_to
 from tests.support.network.server import listening
 from tests.support.processes.serving_process import ServingProcess
 from tests.support.screens.browser import Page
-from tests.support.screens.console import APP, Console, elsewhere, send
+from tests.support.screens.console import APP, MESSAGE, Console, elsewhere, send, until
+from tests.support.turns.runtime import Runtime, scripted
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+_NEWER = """
+from outlast.api.routes import feed
+from tests.support.apps.console_app import app
+
+feed.version = "99.0.0"
+"""
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
 
@@ -37,6 +47,12 @@ async def _proxy(server: str, prefix: str) -> AsyncGenerator[str]:
         methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
         async with listening(Starlette(routes=[Route(f"{prefix}/{{path:path}}", pass_on, methods=methods)])) as url:
             yield f"{url}{prefix}"
+
+
+@asynccontextmanager
+async def _mounted(outlast: Outlast[Any, Any], path: str) -> AsyncGenerator[str]:
+    async with listening(Starlette(routes=[Mount(path, create_app(outlast))])) as url:
+        yield f"{url}{path}"
 
 
 async def test_a_laptop_that_slept_goes_on_where_it_was(tmp_path: Path, page: Page) -> None:
@@ -90,3 +106,44 @@ async def test_it_works_behind_a_proxy_that_says_nothing_of_its_prefix(tmp_path:
             assert await elsewhere(page) == []
             assert await page.problems() == []
             await page.open("about:blank")
+
+
+async def test_it_works_where_outlast_is_mounted_in_another_app(runtime: Runtime, page: Page) -> None:
+    """K2: also an inner address that is opened at once."""
+    async with runtime(scripted("Hello there.")) as outlast, _mounted(outlast, "/below/here") as url:
+        _, key = await outlast.keys.make("ada", "test", role="admin")
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as api:
+            token = (await api.post(f"{url}/v1/login/links")).raise_for_status().json()["token"]
+        await page.open(f"{url}/#token={token}")
+        await page.wait_for(MESSAGE)
+        await send(page, "hello")
+        await page.wait_for("text=Hello there.")
+        await page.wait_for("[data-turn][data-state=completed]")
+        await page.open(await page.evaluate("location.href"))
+        await page.wait_for("text=Hello there.")
+        await page.open(f"{url}/usage")
+        await page.wait_for("text=This week")
+        assert await elsewhere(page) == []
+        assert await page.problems() == []
+        await page.open("about:blank")
+
+
+async def test_a_page_whose_server_was_updated_says_so(tmp_path: Path, page: Page) -> None:
+    """K2: it goes on working, and offers to be loaded anew; what was begun is still there then."""
+    with ServingProcess(tmp_path, app=APP) as server:
+        console = Console(server)
+        await console.sign_in(page)
+        await console.begin(page, "hello")
+        await page.wait_for("text=Hello there.")
+        port = server.port
+    newer = tmp_path / "newer.py"
+    newer.write_text(_NEWER)
+    with ServingProcess(tmp_path, app="newer.py", port=port):
+        await page.wait_for("[data-outdated]")
+        await page.fill(MESSAGE, "half a thou")
+        await page.click("text=Load the page anew")
+        await until(page, "!document.querySelector('[data-outdated]') && document.querySelector('textarea')?.value")
+        assert await page.evaluate("document.querySelector('textarea').value") == "half a thou"
+        # While nothing listened, each try was an error that the browser itself writes down.
+        assert [each for each in await page.problems() if "ERR_" not in each] == []
+        await page.open("about:blank")
