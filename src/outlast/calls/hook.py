@@ -125,6 +125,10 @@ class CallHook(RunTasks):
         if call.tool_name in self.control.tools:
             return await self._run(ctx, call, request, handler)
         verdict = await self.gates.admit(request)
+        if isinstance(verdict, Answer) and hints.may_run_again and self.open_calls.was_in_flight(call_id):
+            # Not that it was not run, which is no more than half of the truth: it is not run again.
+            self.records.of(call_id).may_run_again = False
+            return PUT_BACK
         if not isinstance(verdict, Run):
             return await self._answer(request, verdict)
         if verdict.is_approved:
