@@ -15,7 +15,7 @@ from outlast.wire.task_state import TaskState
 from tests.support.apps import tree_app
 from tests.support.processes.worker_process import Workers, until, workers_of
 from tests.support.turns.background import wakes_seen
-from tests.support.turns.runtime import events_of
+from tests.support.turns.runtime import events_of, wait_for_event
 
 pytestmark = pytest.mark.timeout(180)  # several interpreters start, on machines that may be busy
 PATIENCE = 60.0
@@ -66,14 +66,14 @@ async def test_cancel_at_the_top_leaves_nothing_running_anywhere(workers: Worker
     said = workers.folder / "shell"
     await until(lambda: said.exists() and said.read_text().strip() != "")
     group = int(said.read_text())
-    assert len(members(group)) >= 2, "the shell and what it has started"
-    top = await only_task(session)
+    await until(lambda: len(members(group)) >= 2)  # the shell, and what it has started
+    top, below = await only_task(session), await sessions_below(outlast, session)
+    assert len(below) == 2
+    await wait_for_event(below[0], "task.created")  # the command is parked
 
     canceled = await outlast.tasks.cancel(top.id, wait=PATIENCE)
 
     assert canceled.state is TaskState.CANCELED
-    below = await sessions_below(outlast, session)
-    assert len(below) == 2
     for each in below:
         task = await outlast.tasks.wait((await only_task(each)).id, seconds=PATIENCE)
         assert task.state is TaskState.CANCELED
