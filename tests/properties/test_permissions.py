@@ -64,7 +64,7 @@ def test_what_is_refused_before_validation_would_be_refused_after_it(
 def test_what_a_rule_allows_it_would_also_deny(rule: str, tool: str, arguments: Any) -> None:
     """A7: what cannot be told is on the careful side of both lists."""
     read = parse(rule)
-    assert read.denies(tool, arguments) or not read.allows(tool, arguments)
+    assert read.may_apply(tool, arguments) or not read.surely_applies(tool, arguments)
     assert parse(read.text).text == read.text
 
 

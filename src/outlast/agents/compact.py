@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pydantic_ai.messages import (
@@ -56,39 +56,58 @@ def choose(messages: Sequence[ModelMessage], *, most: int) -> Compaction:
 
 
 def fitted(messages: Sequence[ModelMessage], *, most: int, aim: int) -> tuple[Compaction, bool]:
-    """What each request of this history left out so far, and whether the one that it now ends with leaves out more.
+    """What the requests of this history left out so far, and whether the last of them leaves out more than before.
 
-    A request of more than `most` loses its oldest results until it is down to `aim`; those that follow begin with the
-    same. It is found from the messages alone, so every turn and every process finds the same: what a provider has
-    cached of one request is the beginning of the next.
+    A request of more than `most` characters loses its oldest results until it is down to `aim`; those that follow leave
+    out the same. It is found from the messages alone, so every turn and every process finds the same, and each request
+    begins as the one before: a provider has that cached.
     """
-    cut: set[str] = set()
-    before = after = 0
-    old, latest = deque[tuple[str, int]](), list[tuple[str, int]]()
-
-    def shorten() -> bool:
-        nonlocal after
-        known = len(cut)
-        while after > most and old:
-            while after > aim and old:
-                call_id, saved = old.popleft()
-                if saved > 0:
-                    cut.add(call_id)
-                    after -= saved
-        return len(cut) > known
-
+    requests = _Requests(most, aim)
     for message in messages:
         if isinstance(message, ModelResponse):
-            shorten()
-            old.extend(latest)
-            latest.clear()
+            requests.end()
+        requests.add(message)
+    is_more = requests.end()
+    return Compaction(frozenset(requests.cut), requests.whole, requests.size), is_more
+
+
+@dataclass
+class _Requests:
+    """The requests of a history, one after the other: each has all messages before it."""
+
+    most: int
+    aim: int
+    whole: int = 0
+    size: int = 0
+    """Characters of the present one, without what is left out; `whole`: with it."""
+    cut: set[str] = field(default_factory=set[str])
+    old: deque[tuple[str, int]] = field(default_factory=deque[tuple[str, int]])
+    """Results that may be left out, the oldest first: the call, and how much that saves."""
+    latest: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    """Those of the latest step, which always stay."""
+
+    def add(self, message: ModelMessage) -> None:
         for part in message.parts:
             length = _part_size(part)
-            before, after = before + length, after + length
+            self.whole, self.size = self.whole + length, self.size + length
             if isinstance(part, ToolReturnPart):
-                latest.append((part.tool_call_id, length - _SHORT))
-    is_more = shorten()
-    return Compaction(frozenset(cut), before, after), is_more
+                self.latest.append((part.tool_call_id, length - _SHORT))
+
+    def end(self) -> bool:
+        """It is complete, and is shortened if it is too long. Gives whether it leaves out more than the one before."""
+        known = len(self.cut)
+        while self.size > self.most and self.old:
+            self._shorten()
+        self.old.extend(self.latest)
+        self.latest.clear()
+        return len(self.cut) > known
+
+    def _shorten(self) -> None:
+        while self.size > self.aim and self.old:
+            call_id, saved = self.old.popleft()
+            if saved > 0:
+                self.cut.add(call_id)
+                self.size -= saved
 
 
 def apply(messages: Sequence[ModelMessage], cut: frozenset[str]) -> list[ModelMessage]:

@@ -55,8 +55,8 @@ def cannot_stream(exc: BaseException) -> bool:
     return is_function_model or isinstance(exc, NotImplementedError)
 
 
-def _log_chain(exc: BaseException, turn_id: TurnId, reference: str, secrets: Secrets) -> None:
-    """To whoever runs the program: a provider's refusal in one line, for nothing in our frames explains it."""
+def _log_failure(exc: BaseException, turn_id: TurnId, reference: str, secrets: Secrets) -> None:
+    """For whoever runs the program. A provider's refusal has one line: no frame of ours explains it."""
     why = secrets.mask(last_line(exc))
     if isinstance(exc, ModelAPIError):
         log.error("turn failed: the model's provider said no", turn_id=turn_id, reference=reference, error=why)
@@ -73,7 +73,7 @@ def describe(exc: BaseException, turn_id: TurnId, secrets: Secrets) -> Failure:
     if isinstance(exc, Failure):
         return exc
     reference, said = reference_id(), secrets.mask(redact(without_money(words_of(exc))))
-    _log_chain(exc, turn_id, reference, secrets)
+    _log_failure(exc, turn_id, reference, secrets)
     if is_too_long(exc):
         return Failure("context_too_long", "The conversation no longer fits the model's window.", True, reference)
     if isinstance(exc, ModelAPIError):

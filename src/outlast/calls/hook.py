@@ -126,7 +126,7 @@ class CallHook(RunTasks):
             return await self._run(ctx, call, request, handler)
         verdict = await self.gates.admit(request)
         if isinstance(verdict, Answer) and hints.may_run_again and self.open_calls.was_in_flight(call_id):
-            # Not that it was not run, which is no more than half of the truth: it is not run again.
+            # The gate says that it was not run. But it had begun before the crash: what came of that is unknown.
             self.records.of(call_id).may_run_again = False
             return PUT_BACK
         if not isinstance(verdict, Run):

@@ -2,6 +2,7 @@
 
 from collections import deque
 from datetime import timedelta
+from functools import partial
 
 from outlast.duties.deletions import Deletions
 from outlast.ids import SessionId
@@ -29,8 +30,8 @@ class OldSessions:
     async def some(self) -> int:
         """Remove the next one, with those below it; 0 when there is none that may go."""
         while self._found or await self._has_more():
-            self._last = self._found.popleft()
-            marked = await self._database.transaction(self._mark, name="retention")
+            self._last = old = self._found.popleft()
+            marked = await self._database.transaction(partial(self._mark, old=old), name="retention")
             for each in marked:
                 await self._deletions.finish(each)
             if marked:
@@ -47,6 +48,5 @@ class OldSessions:
         found = old_sessions.archived(unit.connection, unit.now - self._time, after=self._last, limit=_LISTED)
         return list(found)
 
-    def _mark(self, unit: Unit) -> list[SessionId]:
-        assert self._last is not None
-        return deletion.mark_old(unit, self._last, unit.now - self._time, setting=SETTING)
+    def _mark(self, unit: Unit, old: OldSession) -> list[SessionId]:
+        return deletion.mark_old(unit, old, unit.now - self._time, setting=SETTING)

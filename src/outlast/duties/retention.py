@@ -33,7 +33,7 @@ _MOST = 500
 """Steps of each kind in one run of the duty; the next run goes on, and comes soon."""
 _SOON = 1.0
 _NOTED = timedelta(days=365)
-"""So long the owner of a session that was kept for a time only can read when it was removed."""
+"""How long after a session was removed for its age its owner can read that it was."""
 
 Remove = Callable[[Unit, datetime], int]
 

@@ -39,8 +39,8 @@ PAGE = 500
 _LEAST = 50
 """Of many logs little of each is read at once: what was read and is not told yet stays below a few pages."""
 BURST_SECONDS = 0.02
-"""What follows within this time of what was told is told at once: a short turn is a handful of commits, and each time
-a thousand readers are woken, whoever sent the message waits for them."""
+"""Commits so soon after one that was told are told together. A short turn is a handful of them: to wake a thousand
+readers for each would hold up whoever sent the message."""
 
 
 class OwnerStream:
@@ -93,8 +93,9 @@ class OwnerStream:
         self._rechecked_at = 0.0
         self._told_at = 0.0
         self._first_kept: int | None = None
-        self._expiry: dict[str, Any] = {}
         """If lines that this reader has not had are no longer kept: the number of the first one that may be."""
+        self._expiry: dict[str, Any] = {}
+        """When such lines were removed, and the setting that says so."""
 
     @property
     def cursor(self) -> str:

@@ -75,7 +75,7 @@ def _ids(scope: Scope) -> dict[str, str]:
 
 
 class TracedQuery:
-    """Keeps tokens out of spans. The first of all: FastAPI has written the whole query into the request's by then."""
+    """Keeps tokens out of spans. The first of all middleware: the request's span, with its query, is FastAPI's."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -25,7 +25,7 @@ def watching_for_stalls(
 ) -> Generator[None]:
     """While this is open, a stall longer than that is logged once, with what ran and where it stood.
 
-    The beat runs on the event loop, the look-out in a thread: a loop that stands still cannot say so itself.
+    It is watched from a thread: a loop that stands still cannot say so itself.
     """
     loop = asyncio.get_running_loop()
     watch = _Watch(loop, threading.get_ident(), when_stalled, longest)

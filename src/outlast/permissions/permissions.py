@@ -26,20 +26,24 @@ class Permissions:
     def refusal(self, tool: str, arguments: Any) -> str | None:
         """Why this call is not allowed, for the model; None when it is."""
         for each in self.deny:
-            if each.denies(tool, arguments):
+            if each.may_apply(tool, arguments):
                 return _denied(tool, each)
-        is_allowed = self.allow is None or any(each.allows(tool, arguments) for each in self.allow)
-        return None if is_allowed else self._only(tool)
+        is_allowed = self.allow is None or any(each.surely_applies(tool, arguments) for each in self.allow)
+        return None if is_allowed else self._not_allowed(tool)
 
     def sure_refusal(self, tool: str, arguments: Any) -> str | None:
-        """Why it is not allowed whatever validation makes of these arguments, defaults of the tool included."""
-        for each in self.deny:
-            if each.allows(tool, arguments):
-                return _denied(tool, each)
-        may_be_allowed = self.allow is None or any(each.denies(tool, arguments) for each in self.allow)
-        return None if may_be_allowed else self._only(tool)
+        """Why this call cannot be allowed; None when it may be.
 
-    def _only(self, tool: str) -> str:
+        Its arguments are not validated yet: the tool's defaults may come, and numbers that are written as text. So a
+        condition that cannot be told speaks for the call here, and against it in `refusal`.
+        """
+        for each in self.deny:
+            if each.surely_applies(tool, arguments):
+                return _denied(tool, each)
+        may_be_allowed = self.allow is None or any(each.may_apply(tool, arguments) for each in self.allow)
+        return None if may_be_allowed else self._not_allowed(tool)
+
+    def _not_allowed(self, tool: str) -> str:
         assert self.allow is not None
         about = [each.text for each in self.allow if each.names(tool)]
         only = f"allows only {', '.join(about)}" if about else "does not allow it"

@@ -64,10 +64,12 @@ class Rule:
     name: str
     conditions: Sequence[Condition] = ()
 
-    def allows(self, tool: str, arguments: Any) -> bool:
+    def surely_applies(self, tool: str, arguments: Any) -> bool:
+        """It names the tool, and all its conditions are met."""
         return self._applies(tool, arguments) is True
 
-    def denies(self, tool: str, arguments: Any) -> bool:
+    def may_apply(self, tool: str, arguments: Any) -> bool:
+        """Likewise, or a condition cannot be told of these arguments."""
         return self._applies(tool, arguments) is not False
 
     def names(self, tool: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a commit claims as it makes it: a place is kept for it here from inside the transaction until it is begun."""
+"""Work that is claimed in the commit that makes it: it has a place here before that commit, until it is begun."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ from outlast.store.outbox import Work
 class ExpectedClaims:
     """Of one worker, turns or tasks. Each stays until it is begun, or forgotten because it was not made.
 
-    `expect` is called inside the transaction, which may be in another thread; all else on the event loop. So what is
-    there is copied before it is looked through.
+    `expect` is called inside the transaction, which may be in another thread than the event loop: so whoever goes
+    through them does so on a copy.
     """
 
     def __init__(self, parts: Callable[[], WorkerParts]) -> None:
@@ -30,7 +30,7 @@ class ExpectedClaims:
         return self.expect_as(work, self._parts())
 
     def expect_as(self, work: Work, parts: WorkerParts) -> WorkerId:
-        """The same with the name that has claimed it already."""
+        """The same for what is claimed already, by the worker under the name in `parts`."""
         self._by_work[work] = parts
         return parts.worker_id
 

@@ -46,6 +46,7 @@ def expire(unit: Unit, task_id: TaskId) -> None:
 
 
 def _count(unit: Unit, task: Task) -> None:
+    """What the sub-session used for it, as long as that is there."""
     child_id = SessionId(task.links[sub_sessions.CHILD])
     if unit.try_lock(child_id):
         sub_sessions.count(unit, unit.lock(child_id), task)

@@ -29,16 +29,19 @@ def mark(unit: Unit, session_id: SessionId, *, owner_id: str) -> list[SessionId]
 
 
 def mark_old(unit: Unit, old: OldSession, before: datetime, *, setting: str) -> list[SessionId]:
-    """Mark one that was kept long enough, if nobody holds it and it may go now. Its owner can read why it is gone."""
+    """Mark one that was kept long enough, if it may go now. Gives nothing if not, or if another transaction has it.
+
+    Its owner can read why it is gone.
+    """
     unit.lock_free([old.id])
     below = family.below(unit.connection, old.id)
     unit.lock_free(below)
-    all_ = [old.id, *below]
-    if not all(unit.has_locked(each) for each in all_) or not unit.lock(old.id).is_archived:
+    found = [old.id, *below]
+    if not all(unit.has_locked(each) for each in found) or not unit.lock(old.id).is_archived:
         return []
-    if not old_sessions.may_go(unit.connection, all_, before):
+    if not old_sessions.may_go(unit.connection, found, before):
         return []
-    for each in all_:
+    for each in found:
         removed_sessions.note(unit.connection, each, old.owner_id, setting=setting, at_us=unit.now_us)
     return mark(unit, old.id, owner_id=old.owner_id)
 

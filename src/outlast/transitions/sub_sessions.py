@@ -166,7 +166,7 @@ def deleted(unit: Unit, session: LockedSession) -> None:
 
 
 def count(unit: Unit, session: LockedSession, task: Task) -> None:
-    """What its work has used up to now. It ends by itself, without word of this session."""
+    """Show with the parent's task what its work has used so far: for one that ends while that work still runs."""
     _count(unit, task, _work_of(unit, session, task))
 
 

@@ -89,7 +89,7 @@ def fields(**places: Place) -> Place:
 
 
 def schema(secrets: Secrets, value: Any) -> Any:
-    """A JSON Schema: what it says and which values it names. Its own words stay: starred out, it would be none."""
+    """Of a JSON Schema its texts and the values in it. Its keywords and the names of fields stay: it needs them."""
     if isinstance(value, list):
         return _each(cast(list[Any], value), partial(schema, secrets))
     if not isinstance(value, dict):

@@ -40,7 +40,10 @@ class TurnWaits:
 
     @contextmanager
     def waiting(self, turn_id: TurnId, task_ids: Iterable[TaskId]) -> Generator[Collection[TaskId]]:
-        """Gives what all calls of the turn wait for, those that have their answer too: they are told by these calls."""
+        """Gives the tasks that all calls of the turn wait for, as they are at each moment.
+
+        A task stays among them when it has ended: the call that waited for it tells the model.
+        """
         turn = self._turns.setdefault(turn_id, _Waiting())
         turn.calls += 1
         turn.tasks.update(task_ids)
@@ -53,7 +56,7 @@ class TurnWaits:
 
     @contextmanager
     def lend(self, turn_id: TurnId) -> Generator[None]:
-        """Inside `waiting`. Who goes on takes its place again, also when that is one more than there are."""
+        """Inside `waiting`. At the end the turn takes its place again, also when no place is free."""
         turn = self._turns[turn_id]
         turn.lending += 1
         self.when_lent()
@@ -63,10 +66,13 @@ class TurnWaits:
             turn.lending -= 1
 
     async def publish(self, turn_id: TurnId, publish: Publish) -> None:
-        """What is so now, if it is not told yet: of calls that begin and end to wait at once, the last word is true."""
+        """Say whether the turn waits, unless that was said last.
+
+        Calls may begin and end to wait at the same time: what is said last is true.
+        """
         turn = self._turns[turn_id]
         async with turn.telling:
             is_lent = turn.lending > 0
             if turn.is_told != is_lent:
-                turn.is_told = is_lent  # before it is: who is cut off in between may have said it
+                turn.is_told = is_lent  # first: a call that is cancelled meanwhile may have said it
                 await publish(is_lent)

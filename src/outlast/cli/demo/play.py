@@ -140,7 +140,7 @@ def _until_approved(narrator: Narrator, watcher: Watcher, folder: Path, *, is_fa
     claims = [each for each in Paths(folder).ledger.read_text().splitlines() if each.startswith("claimed")]
     opened, asked = asyncio.run(_asked(Paths(folder)))
     if (len(claims), opened, asked) != (1, 1, 1):
-        raise OutlastError(f"One call, one question, one effect were to be: {asked}, {opened}, {claims}")
+        raise OutlastError(f"There should be one call, one question and one claim: {asked}, {opened}, {claims}")
     narrator.line("ledger", claims[0])
     narrator.line("", f"{ASKING_TOOL} was asked for once, a person was asked once, and it ran once.")
 

@@ -26,6 +26,7 @@ from outlast.store.repositories import events, inputs, messages, task_facts, tas
 from outlast.store.repositories.inputs import Input, InputKind
 from outlast.store.repositories.sessions import SessionRow
 from outlast.store.repositories.stored_task import Task as StoredTask
+from outlast.store.repositories.turns import TurnRow
 from outlast.wire.event import EventAnswer
 from outlast.wire.task import Task
 from outlast.wire.turn import TurnSummary, Until
@@ -95,19 +96,20 @@ class ReadSession(SeenSession):
 
     async def turns(self, *, before: TurnId | str | None = None, limit: int = 50) -> Page[Turn]:
         """The last turns, or those before another one; oldest first. `next` is the turn to read on before."""
-        begin, most = None if before is None else await self.turn(before).begins_after() + 1, paging.clamp(limit)
-        read = partial(turns.latest, session_id=self.id, before=begin, limit=most + 1)
-        rows = await self._read(read)
-        shown = [self.turn(row.id) for row in rows[-most:]]
-        return Page(shown, shown[0].id if len(rows) > most else None)
+        rows, following = await self._latest(before, limit)
+        return Page([self.turn(row.id) for row in rows], following)
 
     async def turn_list(self, *, before: TurnId | str | None = None, limit: int = 50) -> Page[TurnSummary]:
         """The last turns in a few words, or those before another one; oldest first. `next`: give it as `before`."""
+        rows, following = await self._latest(before, limit)
+        show = self._services.shown.error
+        return Page([TurnSummary.of(replace(row, error=show(row.error))) for row in rows], following)
+
+    async def _latest(self, before: TurnId | str | None, limit: int) -> tuple[Sequence[TurnRow], TurnId | None]:
         begin, most = None if before is None else await self.turn(before).begins_after() + 1, paging.clamp(limit)
         rows = await self._read(partial(turns.latest, session_id=self.id, before=begin, limit=most + 1))
-        show = self._services.shown.error
-        shown = [TurnSummary.of(replace(row, error=show(row.error))) for row in rows[-most:]]
-        return Page(shown, shown[0].id if len(rows) > most else None)
+        shown = rows[-most:]
+        return shown, shown[0].id if len(rows) > most else None
 
     async def log(
         self,

@@ -157,7 +157,7 @@ def _read_beside(connection: sa.Connection, moment: Moment) -> None:
     found = inputs.some(connection, session_id, ids=early, keys=unsettled)
     moment.inputs = {each.id: each for each in found}
     moment.inbox = inputs.undelivered(connection, session_id)
-    named.update(each.task_id for each in moment.inbox if each.task_id is not None)  # what is delivered names them
+    named.update(each.task_id for each in moment.inbox if each.task_id is not None)  # their delivery names these tasks
     waiting = tasks.open_or_named(connection, session_id, named, _MOST_TASKS)
     moment.tasks = task_facts.with_facts(connection, waiting)
     opened = sum(not each.is_over for each in waiting)

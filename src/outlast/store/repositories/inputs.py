@@ -48,6 +48,10 @@ class InputState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+UNDELIVERED = (InputState.WAITING.value, InputState.GROUPED.value)
+"""States of an input that the model is still to see."""
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """One thing sent to a session. `message` is the position in history at which the model saw it."""
@@ -129,8 +133,7 @@ def waiting(connection: sa.Connection, session_id: SessionId) -> list[Input]:
 
 def undelivered(connection: sa.Connection, session_id: SessionId) -> list[Input]:
     """Those that wait, and those that wait for their group; in the order in which they were accepted."""
-    states = (InputState.WAITING.value, InputState.GROUPED.value)
-    chosen = _OF_SESSION.where(inputs.c.state.in_(states)).order_by(inputs.c.sequence)
+    chosen = _OF_SESSION.where(inputs.c.state.in_(UNDELIVERED)).order_by(inputs.c.sequence)
     return [from_row(row) for row in connection.execute(chosen, {"session": session_id}).mappings()]
 
 
@@ -265,7 +268,7 @@ def untold_tasks(connection: sa.Connection, session_id: SessionId) -> list[TaskI
             inputs.c.session_id == session_id,
             inputs.c.kind == InputKind.WAKE.value,
             inputs.c.task_id.is_not(None),
-            inputs.c.state.in_((InputState.WAITING.value, InputState.GROUPED.value)),
+            inputs.c.state.in_(UNDELIVERED),
         )
         .order_by(inputs.c.sequence)
     )
@@ -280,7 +283,7 @@ def withdraw_wakes(unit: Unit, session_id: SessionId, task_ids: Sequence[TaskId]
             inputs.c.session_id == session_id,
             inputs.c.task_id.in_(task_ids),
             inputs.c.kind == InputKind.WAKE.value,
-            inputs.c.state.in_((InputState.WAITING.value, InputState.GROUPED.value)),
+            inputs.c.state.in_(UNDELIVERED),
         )
         .values(state=InputState.WITHDRAWN.value)
         .returning(inputs.c.id)

@@ -96,9 +96,10 @@ def recent(connection: sa.Connection, session_id: SessionId, *, limit: int) -> l
 
 
 def with_result(connection: sa.Connection, session_id: SessionId, call_id: str) -> list[MessageRow]:
-    """Those that may hold what a call came to, the latest first: all that name it, and all that stand elsewhere whole.
+    """Those in which the result of a call may stand, the latest first.
 
-    It looks at every message of the session: for what a model asks now and then, not for each turn.
+    These are all that name the call, and all whose body is in the file store. It looks at every message of the session:
+    for what a model asks now and then, not for each turn.
     """
     named = messages.c.body.contains(f'"tool_call_id":{to_json(call_id).decode()}', autoescape=True)
     query = _COLUMNS.where(

@@ -16,7 +16,7 @@ from outlast.events.event import Event
 from outlast.events.stream import Page
 from outlast.ids import SessionId, TurnId
 from outlast.store.repositories import events, folds
-from outlast.store.repositories.inputs import InputState
+from outlast.store.repositories.inputs import UNDELIVERED
 from outlast.store.tables import events as log
 from outlast.store.tables import inputs, removed_logs, sessions, tasks
 from outlast.store.tables import turns as turn_rows
@@ -113,7 +113,7 @@ def _place(connection: sa.Connection, turn: OldTurn) -> tuple[int, int | None] |
 
 def _is_open(connection: sa.Connection, turn: OldTurn) -> bool:
     """Whether a task is open or an input waits in its session that was there before its end."""
-    waits = inputs.c.state.in_((InputState.WAITING.value, InputState.GROUPED.value))
+    waits = inputs.c.state.in_(UNDELIVERED)
     opened = (
         sa.select(tasks.c.id).where(
             tasks.c.session_id == turn.session_id, tasks.c.ended_at.is_(None), tasks.c.created_at <= turn.ended_at

@@ -8,11 +8,11 @@ import sqlalchemy as sa
 
 from outlast.clock import to_microseconds
 from outlast.ids import OwnerId, SessionId
-from outlast.store.repositories.inputs import InputState
+from outlast.store.repositories.inputs import UNDELIVERED
 from outlast.store.tables import events, inputs, sessions, tasks
 
 _MONITOR = "monitor"
-"""The task of a monitor is open as long as there is the monitor; in an archived session it is paused."""
+"""Kind of a task that is open as long as its monitor is there, which is paused in an archived session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class OldSession:
 def archived(
     connection: sa.Connection, before: datetime, *, after: OldSession | None, limit: int
 ) -> Sequence[OldSession]:
-    """Those in the archive in which nothing was done since an instant, the oldest first; after another one."""
+    """Those in which nothing was done since an instant, the oldest first. `after`: the last one already seen."""
     at = sessions.c
     old = (at.is_archived, at.updated_at < to_microseconds(before), at.deleted_at.is_(None), at.parent_id.is_(None))
     query = sa.select(at.id, at.owner_id, at.updated_at).where(*old)
@@ -36,9 +36,9 @@ def archived(
 
 
 def may_go(connection: sa.Connection, session_ids: Sequence[SessionId], before: datetime) -> bool:
-    """Of one and all below it: nothing runs, is held or waits for somebody, and no event is younger than an instant.
+    """Whether a session and all below it may go: nothing runs, is held or waits for somebody in any of them.
 
-    Such an event is that the session was archived, or read.
+    Nor is an event of them younger than the instant. That a session was archived, or read, is such an event.
     """
     at, before_us = sessions.c, to_microseconds(before)
     own = at.id.in_(session_ids)
@@ -51,6 +51,5 @@ def may_go(connection: sa.Connection, session_ids: Sequence[SessionId], before: 
     runs = sa.select(tasks.c.id).where(
         tasks.c.session_id.in_(session_ids), tasks.c.ended_at.is_(None), tasks.c.kind != _MONITOR
     )
-    waiting = (InputState.WAITING.value, InputState.GROUPED.value)
-    waits = sa.select(inputs.c.id).where(inputs.c.session_id.in_(session_ids), inputs.c.state.in_(waiting))
+    waits = sa.select(inputs.c.id).where(inputs.c.session_id.in_(session_ids), inputs.c.state.in_(UNDELIVERED))
     return all(connection.execute(each.limit(1)).first() is None for each in (busy, young.where(own), runs, waits))

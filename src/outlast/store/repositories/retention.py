@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from outlast.clock import from_microseconds, to_microseconds
 from outlast.store import removed_sessions
-from outlast.store.repositories.inputs import InputState
+from outlast.store.repositories.inputs import UNDELIVERED
 from outlast.store.tables import creations, feed, fires, inputs, outputs, removals, tasks, turns, webhook_deliveries
 from outlast.store.unit import Unit
 
@@ -99,11 +99,10 @@ def past_fires(unit: Unit, before: datetime, *, limit: int) -> int:
     """Not those that still wait to run, nor those whose input waits, or whose turn or task is not over."""
     at, key = fires.c, sa.tuple_(fires.c.schedule_id, fires.c.number)
     of_turn = sa.and_(turns.c.id == inputs.c.turn_id, turns.c.ended_at.is_not(None))
-    waiting = (InputState.WAITING.value, InputState.GROUPED.value)
     waits = sa.select(inputs.c.id).select_from(inputs.outerjoin(turns, of_turn))
     waits = waits.where(
         inputs.c.id == at.input_id,
-        sa.or_(inputs.c.state.in_(waiting), sa.and_(inputs.c.turn_id.is_not(None), turns.c.id.is_(None))),
+        sa.or_(inputs.c.state.in_(UNDELIVERED), sa.and_(inputs.c.turn_id.is_not(None), turns.c.id.is_(None))),
     )
     runs = sa.select(tasks.c.id).where(tasks.c.id == at.task_id, tasks.c.ended_at.is_(None))
     old = (

@@ -251,7 +251,8 @@ def page(
     if wanted.search:
         few = searched.found(connection, owner_id, wanted.search)
         query = query.where(searched.mentions(wanted.search) if few is None else sessions.c.id.in_(few))
-        if few is not None:  # SQLite would rather go through all of an owner than through more than a few ids
+        if few is not None:
+            # Without their indexes: SQLite would rather go through all sessions of an owner than look up some ids.
             owner, parent = owner.op("||")(""), parent.op("||")("")
     query = query.where(owner == owner_id)
     for name, value in (wanted.metadata or {}).items():
@@ -260,7 +261,7 @@ def page(
         query = query.where(sessions.c.is_archived if wanted.is_archived else ~sessions.c.is_archived)
     if wanted.external_id is not None:
         query = query.where(sessions.c.external_id == wanted.external_id)
-    if wanted.external_id is None:
+    else:
         query = query.where(parent.is_(None) if wanted.parent is None else parent == wanted.parent)
     if wanted.agent is not None:
         query = query.where(sessions.c.agent == wanted.agent)

@@ -4,19 +4,21 @@ A turn belongs to it when it delivered the input itself, or the wake of a task t
 meanwhile starts turns of their own. Only tasks that wake count: nobody waits for a silent one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
 from outlast.events.outcome import Usage
 from outlast.ids import InputId, SessionId, TaskId, TurnId
 from outlast.store.repositories import turns as turn_rows
-from outlast.store.repositories.inputs import InputKind, InputState
+from outlast.store.repositories.inputs import UNDELIVERED, InputKind, InputState
 from outlast.store.repositories.stored_task import WakePolicy, from_row
 from outlast.store.tables import inputs, tasks, turns
 
-_COMING = (InputState.WAITING.value, InputState.GROUPED.value)
+_UNREADABLE: Mapping[str, Any] = {"requests": 0, "cost_microdollars": None}
+"""In the place of a usage that cannot be read: from then on nobody knows what all of it cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def of_input(connection: sa.Connection, session_id: SessionId, input_id: InputId
         open_tasks += [TaskId(task_id) for task_id, is_open in made if is_open]
         ended = [task_id for task_id, is_open in made if not is_open]
         wakes = _wakes(connection, session_id, ended)
-        is_coming = is_coming or any(state in _COMING for _, state in wakes)
+        is_coming = is_coming or any(state in UNDELIVERED for _, state in wakes)
         found = {turn_id for turn_id, _ in wakes if turn_id is not None} - own
         own |= found
     began = _in_order(connection, session_id, own)
@@ -65,7 +67,7 @@ def of_input(connection: sa.Connection, session_id: SessionId, input_id: InputId
 
 
 def used(connection: sa.Connection, session_id: SessionId, turn_ids: Sequence[TurnId]) -> Usage:
-    """By these turns and by the tasks that they set going: of a sub-session's with all that is below it."""
+    """What these turns used, and the tasks that they set going. A task of a sub-session counts all below it."""
     total = Usage()
     for turn_id in turn_ids:
         row = turn_rows.get(connection, turn_id)
@@ -75,7 +77,7 @@ def used(connection: sa.Connection, session_id: SessionId, turn_ids: Sequence[Tu
         tasks.c.session_id == session_id, tasks.c.turn_id.in_(turn_ids), tasks.c.usage.is_not(None)
     )
     for each in connection.execute(found).mappings():
-        total.add(from_row(each).usage or {"requests": 0, "cost_microdollars": None})
+        total.add(from_row(each).usage or _UNREADABLE)
     return total
 
 

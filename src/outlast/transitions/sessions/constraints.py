@@ -130,11 +130,11 @@ def chain_of(connection: sa.Connection, session_id: SessionId) -> Chain:
 
 def is_always_approved(given: Mapping[str, Any] | None, tool: str, arguments: Any) -> bool:
     """Whether a person has said of such calls that they need no approval in this session."""
-    return any(parse(each["rule"]).allows(tool, arguments) for each in (given or _NONE)["always"])
+    return any(parse(each["rule"]).surely_applies(tool, arguments) for each in (given or _NONE)["always"])
 
 
 def is_about(rule: str, tool: str, arguments: Any) -> bool:
-    return parse(rule).allows(tool, arguments)
+    return parse(rule).surely_applies(tool, arguments)
 
 
 def add_always(unit: Unit, session_id: SessionId, rule: str, *, by: str, owner_id: str) -> str:

@@ -73,6 +73,7 @@ def _fill(is_postgres: bool) -> None:
 
 
 def _rows(row: Any, is_postgres: bool) -> Iterator[dict[str, Any]]:
+    """As `store/repositories/searched.py` makes them for this revision: a migration calls nothing that may change."""
     session_id, source, owner_id, given, _ = row
     number = int.from_bytes(sha256(owner_id.encode()).digest()[:8])
     mark = "".join(chr(0xE000 + number // 6_400**each % 6_400) for each in range(3))
