@@ -1,6 +1,10 @@
 """`python -m fuzz.load [--seconds 60]`: what one owner feels while strangers and another owner do their worst.
 
-One server process on this machine. The owner's requests are measured before, during and after the attack, in one run.
+One server process on this machine. The owner's requests are measured in one run: alone, `before` and `after`; while the
+attack goes against another server process, `beside`; and while it goes against this one, `during`.
+
+All of them share the processors. So the attackers run at the lowest priority: elsewhere they would have a machine of
+their own. `times` compares with the owner alone, `times_beside` with the owner on a machine that is just as busy.
 """
 
 import argparse
@@ -24,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 _AIM = 5.0
 _EVERY_SECONDS = 0.05
 _TURN_EVERY = 10
+_LOWEST_PRIORITY = 19
 
 
 def main() -> int:
@@ -91,34 +96,47 @@ class Bystander:
 
 def measure(folder: Path, seconds: float, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """`environment`: settings of the server."""
-    with ServingProcess(folder, app="fuzz.load_app:app", environment=environment) as server:
-        figures = asyncio.run(_measure(server, seconds))
+    folders = [folder / name for name in ("server", "beside")]
+    for each in folders:
+        each.mkdir()
+    with ServingProcess(folders[0], app="fuzz.load_app:app", environment=environment) as server:
+        figures = asyncio.run(_measure(server, folders[1], seconds))
         figures["is_alive"] = server.process.poll() is None
         figures["log_bytes"] = len(server.err)
     figures["failures"] += [] if figures["is_alive"] else ["the server ended"]
     return figures
 
 
-async def _measure(server: ServingProcess, seconds: float) -> dict[str, Any]:
+async def _measure(server: ServingProcess, beside: Path, seconds: float) -> dict[str, Any]:
     calm = max(2.0, seconds / 4)
-    async with server.client() as admin:
-        keys = [await _key(admin, owner) for owner in ("bystander", "greedy")]
-    headers = {"Authorization": f"Bearer {keys[0]}"}
+    key = await _key(server, "bystander")
+    headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(base_url=server.place.url, headers=headers, timeout=60) as client:
-        before, during, after = Bystander(client), Bystander(client), Bystander(client)
-        for each in (before, during, after):
+        first, *phases = (Bystander(client) for _ in range(5))
+        for each in (first, *phases):
             await each.begin()
+        before, busy, during, after = phases
+        await first.go_on(time.monotonic() + 1.0)  # what a server makes ready with its first requests
         await before.go_on(time.monotonic() + calm)
-        attack = _attack(server.place.url, keys[1], seconds)
-        await during.go_on(time.monotonic() + seconds)
-        answers = json.loads((await asyncio.to_thread(attack.communicate))[0])
+        with ServingProcess(beside, app="fuzz.load_app:app") as another:
+            await _attacked(another, busy, calm)
+        await asyncio.sleep(1.0)
+        answers = await _attacked(server, during, seconds)
         await asyncio.sleep(1.0)
         await after.go_on(time.monotonic() + calm)
-    return _figures(seconds, (before, during, after), answers)
+    return _figures(seconds, phases, answers)
 
 
-def _figures(seconds: float, phases: tuple[Bystander, Bystander, Bystander], answers: dict[str, int]) -> dict[str, Any]:
-    before, during, after = phases
+async def _attacked(server: ServingProcess, bystander: Bystander, seconds: float) -> dict[str, int]:
+    """What the attackers of this server were answered, while the bystander goes on."""
+    attack = _attack(server.place.url, await _key(server, "greedy"), seconds)
+    await bystander.go_on(time.monotonic() + seconds)
+    return json.loads((await asyncio.to_thread(attack.communicate))[0])
+
+
+def _figures(seconds: float, phases: Sequence[Bystander], answers: dict[str, int]) -> dict[str, Any]:
+    before, busy, during, after = phases
+    attacked = _quantile(during.requests, 0.99)
     alone = _quantile([*before.requests, *after.requests], 0.99)
     return {
         "seconds": seconds,
@@ -126,14 +144,15 @@ def _figures(seconds: float, phases: tuple[Bystander, Bystander, Bystander], ans
         "load_average": os.getloadavg()[0],
         "requests": {name: _told(each.requests) for name, each in zip(_PHASES, phases, strict=True)},
         "turns": {name: _told(each.turns) for name, each in zip(_PHASES, phases, strict=True)},
-        "times": round(_quantile(during.requests, 0.99) / alone, 2),
+        "times": round(attacked / alone, 2),
+        "times_beside": round(attacked / _quantile(busy.requests, 0.99), 2),
         "aim": _AIM,
-        "failures": [*before.failures, *during.failures, *after.failures][:20],
+        "failures": [each for phase in phases for each in phase.failures][:20],
         "attack": answers,
     }
 
 
-_PHASES = ("before", "during", "after")
+_PHASES = ("before", "beside", "during", "after")
 
 
 def _told(seconds: Sequence[float]) -> dict[str, Any]:
@@ -145,12 +164,13 @@ def _quantile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
 
 
-async def _key(admin: httpx2.AsyncClient, owner: str) -> str:
-    return (await admin.post("/v1/keys", json={"owner_id": owner, "name": "load"})).json()["key"]
+async def _key(server: ServingProcess, owner: str) -> str:
+    async with server.client() as admin:
+        return (await admin.post("/v1/keys", json={"owner_id": owner, "name": "load"})).json()["key"]
 
 
 def _attack(url: str, key: str, seconds: float) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "fuzz.attack", url, key, str(seconds)]
+    command = ["nice", "-n", str(_LOWEST_PRIORITY), sys.executable, "-m", "fuzz.attack", url, key, str(seconds)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 

@@ -13,7 +13,8 @@ import pytest
 from pydantic_ai import Tool
 
 from outlast.api import pacing, strangers
-from outlast.api.admission import OneByOne
+from outlast.api.admission import LargeBodies, LargePlace
+from outlast.handles.one_session import export
 from outlast.testing import call
 from tests.support.network.server import Served, frames, serving
 from tests.support.turns.background import ThreadGate
@@ -300,37 +301,103 @@ async def test_one_owner_does_not_take_all_threads(runtime: Runtime) -> None:
 async def test_large_bodies_that_are_whole_at_the_same_moment_are_parsed_one_by_one() -> None:
     """G3: everybody else has the loop between two of them."""
     order: list[str] = []
-    turns = OneByOne()
+    large = LargeBodies()
 
-    async def parse() -> None:
-        await turns.turn()
-        order.append("parsed")
+    async def parse(owner_id: str) -> None:
+        with large.place_of(owner_id) as place:
+            await place.take()
+            order.append("parsed")
 
     async def another() -> None:
         for _ in range(50):
             order.append("another")
             await asyncio.sleep(0)
 
-    await asyncio.gather(*(parse() for _ in range(10)), another())
+    await asyncio.gather(*(parse(f"owner {number}") for number in range(10)), another())
     between = "".join("p" if each == "parsed" else "." for each in order)
     assert "pp" not in between
     assert between.count("p") == 10
 
 
+def large_document(title: str) -> dict[str, Any]:
+    said = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x" * 100_000}]}
+    return {"format": export.FORMAT, "session": {"title": title}, "messages": [{"message": said}]}
+
+
+async def test_an_owner_has_one_large_body_in_hand(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G3: what it becomes is held once, however many come; another owner's and small ones do not wait for it."""
+    reading, go_on, read = asyncio.Queue[str](), asyncio.Event(), export.read
+
+    async def slowly(document: Any) -> export.Document:
+        await reading.put(document["session"]["title"])
+        await go_on.wait()
+        return await read(document)
+
+    monkeypatch.setattr(export, "read", slowly)
+    parsed: list[int] = []
+    loads = json.loads
+
+    def counted(body: bytes) -> Any:
+        parsed.append(len(body))
+        return loads(body)
+
+    monkeypatch.setattr(json, "loads", counted)
+    async with serving(runtime()) as server:
+        ada, ben = await server.client(), await server.client("ben")
+
+        def importing(client: httpx2.AsyncClient, title: str) -> asyncio.Task[httpx2.Response]:
+            return asyncio.create_task(client.post("/v1/sessions/import", json=large_document(title)))
+
+        first = importing(ada, "first")
+        assert await reading.get() == "first"
+        others = [importing(ada, f"other {number}") for number in range(3)]
+        bens = importing(ben, "ben's")
+        assert await reading.get() == "ben's"
+        for _ in range(20):
+            assert (await ada.post("/v1/sessions", json={"title": "small"})).status_code == 201
+        assert [each for each in parsed if each > 100_000] == [pytest.approx(100_000, abs=1_000)] * 2
+        assert reading.empty()
+        go_on.set()
+        assert [(await each).status_code for each in (first, *others, bens)] == [201] * 5
+
+
+async def test_the_next_large_body_does_not_wait_for_the_end_of_a_stream(runtime: Runtime) -> None:
+    """G3: the answer to the first has begun."""
+    here = ThreadGate()
+
+    def hold() -> str:
+        here()
+        return "held"
+
+    more = "x" * 100_000
+    async with serving(runtime(scripted(call("hold"), "Done."), tools=[Tool(hold)])) as server:
+        client = await server.client()
+        one = (await client.post("/v1/sessions", json={})).json()["id"]
+        said = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "Hold."}]}
+        async with client.stream("POST", "/api/chat", json={"id": one, "messages": [said], "more": more}) as stream:
+            assert stream.status_code == 200
+            await here.reached()
+            try:
+                made = client.post("/v1/sessions/import", json=large_document("The next."))
+                assert (await asyncio.wait_for(made, 60)).status_code == 201
+            finally:
+                here.open()
+
+
 async def test_only_large_bodies_take_turns(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     """G3."""
-    turns: list[OneByOne] = []
-    real = OneByOne.turn
+    taken: list[LargePlace] = []
+    real = LargePlace.take
 
-    async def turn(self: OneByOne) -> None:
-        turns.append(self)
+    async def take(self: LargePlace) -> None:
+        taken.append(self)
         await real(self)
 
-    monkeypatch.setattr(OneByOne, "turn", turn)
+    monkeypatch.setattr(LargePlace, "take", take)
     async with serving(runtime(scripted("Hello."))) as server:
         client = await server.client()
         session = (await client.post("/v1/sessions", json={"metadata": {"a": 1}})).json()["id"]
-        assert turns == []
+        assert taken == []
         large = {"name": "a", "media_type": "text/plain", "data": "QUFB" * 30_000}
         await client.post(f"/v1/sessions/{session}/messages", json={"text": "See.", "files": [large]})
-        assert len(turns) == 1
+        assert len(taken) == 1

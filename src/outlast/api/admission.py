@@ -5,8 +5,9 @@ FastAPI reads and parses a body before it asks any dependency. A route of this c
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
@@ -15,9 +16,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from outlast.api import auth
-from outlast.api.auth import Gate
+from outlast.api.auth import SAFE, Gate
 from outlast.api.limits import OpenRequests, Rate
 from outlast.errors import TooManyRequests
+from outlast.handles.services.slices import OneAtATime
 from outlast.settings import Settings
 
 CONNECTION = "outlast.connection"
@@ -51,10 +53,10 @@ class AdmittedRoute(APIRoute):
         else:
             request = Request(scope)
             owner_id = await self.let_in(admission, request)
-            with admission.open_requests.opened(owner_id):
-                await super().handle(
-                    scope, admission.body_of(owner_id, request, receive, is_parsed=self.is_parsed), send
-                )
+            place = admission.place_for(owner_id, request) if self.is_parsed else None
+            body = admission.body_of(owner_id, request, receive, place, is_parsed=self.is_parsed)
+            with admission.open_requests.opened(owner_id), place or nullcontext():
+                await super().handle(scope, body, send if place is None else place.until_answered(send))
 
 
 class RawRoute(AdmittedRoute):
@@ -77,7 +79,7 @@ class Admission:
     max_values: int
     max_login_bytes: int
     patience: float
-    large: "OneByOne" = field(default_factory=lambda: OneByOne())
+    large: "LargeBodies" = field(default_factory=lambda: LargeBodies())
 
     @classmethod
     def of(cls, settings: Settings, gate: Gate) -> "Admission":
@@ -104,7 +106,16 @@ class Admission:
         self.open_requests.check(owner_id)
         self.bytes_rate.take(owner_id, _announced(request) or 0)
 
-    def body_of(self, owner_id: str, request: Request, receive: Receive, *, is_parsed: bool = True) -> Receive:
+    def place_for(self, owner_id: str, request: Request) -> "LargePlace | None":
+        """None: its body cannot be large."""
+        announced = _announced(request)
+        if request.method in SAFE or (announced is not None and announced <= _LARGE):
+            return None
+        return self.large.place_of(owner_id)
+
+    def body_of(
+        self, owner_id: str, request: Request, receive: Receive, place: "LargePlace | None", *, is_parsed: bool
+    ) -> Receive:
         """Bytes that were not announced are counted as they come."""
         is_announced = _announced(request) is not None
 
@@ -117,7 +128,7 @@ class Admission:
                 except TooManyRequests as exc:
                     raise _broken_off(429, exc.message, {"Retry-After": str(exc.details["retry_after"])}) from exc
 
-        return _Body(receive, check, self.patience, self.large).receive
+        return _Body(receive, check, self.patience, place).receive
 
     def body_of_anybody(self, receive: Receive) -> Receive:
         def check(size: int, received: int, values: int) -> None:
@@ -127,18 +138,54 @@ class Admission:
         return _Body(receive, check, self.patience).receive
 
 
-class OneByOne:
-    """Large bodies are parsed at once and in one go, each: many that are whole at the same moment take turns.
+class LargeBodies:
+    """A large body is parsed in one go, and becomes very many objects: an owner has one of them in hand at a time.
 
-    Between two of them everybody else who waits for the loop has it.
+    The others wait as bytes, which cost nothing, in the order in which they came. Those of different owners that are
+    whole at the same moment take turns: between two of them everybody else who waits for the loop has it.
     """
 
     def __init__(self) -> None:
-        self._lock = asyncio.Lock()
+        self._of_owner = OneAtATime()
+        self._turns = asyncio.Lock()
 
-    async def turn(self) -> None:
-        async with self._lock:
+    def place_of(self, owner_id: str) -> "LargePlace":
+        return LargePlace(self._of_owner(owner_id), self._turns)
+
+
+class LargePlace:
+    """Of one request: taken when its body is whole and large, given back when its answer begins."""
+
+    def __init__(self, own: asyncio.Lock, turns: asyncio.Lock) -> None:
+        self._own = own
+        self._turns = turns
+        self._is_taken = False
+
+    async def take(self) -> None:
+        await self._own.acquire()
+        self._is_taken = True
+        async with self._turns:
             await asyncio.sleep(0)
+
+    def until_answered(self, send: Send) -> Send:
+        """An answer that is a stream lasts as long as a turn: nobody waits for its end."""
+
+        async def sending(message: Message) -> None:
+            self.give_back()
+            await send(message)
+
+        return sending
+
+    def give_back(self) -> None:
+        if self._is_taken:
+            self._is_taken = False
+            self._own.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
 
 
 class _Body:
@@ -149,10 +196,10 @@ class _Body:
         receive: Receive,
         check: Callable[[int, int, int], None],
         patience: float,
-        large: OneByOne | None = None,
+        place: LargePlace | None = None,
     ) -> None:
         self._receive = receive
-        self._large = large
+        self._place = place
         self._check = check
         self._patience = patience
         self._received = 0
@@ -173,8 +220,8 @@ class _Body:
         self._received += len(body)
         self._values += sum(map(body.count, _MARKS))
         self._check(len(body), self._received, self._values)
-        if self._is_whole and self._large is not None and self._received > _LARGE:
-            await self._large.turn()
+        if self._is_whole and self._place is not None and self._received > _LARGE:
+            await self._place.take()
         return message
 
 

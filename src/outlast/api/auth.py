@@ -23,7 +23,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC).timestamp() - 86_400
 _MOST_CHARACTERS = 200
 _UNREADABLE = (PyJWTError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
 """What reading a token may come to: its maker chooses what stands in it, and not all of that is looked at first."""
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 
@@ -77,7 +77,7 @@ class ByKey:
             text, is_cookie = request.cookies.get(cookie_of(request)), True
         if text is None or not text.startswith("olk_"):
             return None
-        if is_cookie and request.method not in _SAFE and not _is_same_site(request):
+        if is_cookie and request.method not in SAFE and not _is_same_site(request):
             raise Forbidden("A page of another origin may not act for you: send an Authorization header instead.")
         key = await self._keys().find(text)
         if key is None:
@@ -160,7 +160,7 @@ class Gate:
                 self._strangers.forget(shown)
                 raise
         self.rate.take(found.owner_id)
-        if found.scope == "read" and request.method not in _SAFE:
+        if found.scope == "read" and request.method not in SAFE:
             raise Forbidden("This key may only read.")
         return found
 

@@ -1,6 +1,6 @@
 """Sessions: made, found, changed, forked, exported, deleted."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -67,9 +67,10 @@ async def list_sessions(
 
 @router.post("/import", status_code=201, responses=DECIDED)
 async def import_session(
-    sessions: OwnSessions, document: dict[str, JsonValue], idempotency_key: IdempotencyKey = None
+    sessions: OwnSessions, document: dict[str, Any], idempotency_key: IdempotencyKey = None
 ) -> SessionAnswer:
     """Make a session of your own from an exported one."""
+    # What it holds is checked as it is read, in slices: to check all of it as JSON before that holds the loop up.
     return SessionAnswer.of(await sessions.import_(document, idempotency_key=idempotency_key))
 
 

@@ -7,7 +7,8 @@ from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
-_SIZE = 50
+_SIZE = 10
+"""Of a millisecond at most: a request of somebody else passes the loop about ten times, and waits for one each time."""
 
 
 async def in_slices(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
