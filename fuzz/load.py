@@ -94,20 +94,22 @@ class Bystander:
         return got
 
 
-def measure(folder: Path, seconds: float, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """`environment`: settings of the server."""
+def measure(
+    folder: Path, seconds: float, environment: Mapping[str, str] | None = None, *, priority: int = _LOWEST_PRIORITY
+) -> dict[str, Any]:
+    """`environment`: settings of the server. `priority`: of the attackers, as `nice` has it."""
     folders = [folder / name for name in ("server", "beside")]
     for each in folders:
         each.mkdir()
     with ServingProcess(folders[0], app="fuzz.load_app:app", environment=environment) as server:
-        figures = asyncio.run(_measure(server, folders[1], seconds))
+        figures = asyncio.run(_measure(server, folders[1], seconds, priority))
         figures["is_alive"] = server.process.poll() is None
         figures["log_bytes"] = len(server.err)
     figures["failures"] += [] if figures["is_alive"] else ["the server ended"]
     return figures
 
 
-async def _measure(server: ServingProcess, beside: Path, seconds: float) -> dict[str, Any]:
+async def _measure(server: ServingProcess, beside: Path, seconds: float, priority: int) -> dict[str, Any]:
     calm = max(2.0, seconds / 4)
     key = await _key(server, "bystander")
     headers = {"Authorization": f"Bearer {key}"}
@@ -119,17 +121,17 @@ async def _measure(server: ServingProcess, beside: Path, seconds: float) -> dict
         await first.go_on(time.monotonic() + 1.0)  # what a server makes ready with its first requests
         await before.go_on(time.monotonic() + calm)
         with ServingProcess(beside, app="fuzz.load_app:app") as another:
-            await _attacked(another, busy, calm)
+            await _attacked(another, busy, calm, priority)
         await asyncio.sleep(1.0)
-        answers = await _attacked(server, during, seconds)
+        answers = await _attacked(server, during, seconds, priority)
         await asyncio.sleep(1.0)
         await after.go_on(time.monotonic() + calm)
     return _figures(seconds, phases, answers)
 
 
-async def _attacked(server: ServingProcess, bystander: Bystander, seconds: float) -> dict[str, int]:
+async def _attacked(server: ServingProcess, bystander: Bystander, seconds: float, priority: int) -> dict[str, int]:
     """What the attackers of this server were answered, while the bystander goes on."""
-    attack = _attack(server.place.url, await _key(server, "greedy"), seconds)
+    attack = _attack(server.place.url, await _key(server, "greedy"), seconds, priority)
     await bystander.go_on(time.monotonic() + seconds)
     return json.loads((await asyncio.to_thread(attack.communicate))[0])
 
@@ -169,8 +171,8 @@ async def _key(server: ServingProcess, owner: str) -> str:
         return (await admin.post("/v1/keys", json={"owner_id": owner, "name": "load"})).json()["key"]
 
 
-def _attack(url: str, key: str, seconds: float) -> "subprocess.Popen[str]":
-    command = ["nice", "-n", str(_LOWEST_PRIORITY), sys.executable, "-m", "fuzz.attack", url, key, str(seconds)]
+def _attack(url: str, key: str, seconds: float, priority: int) -> "subprocess.Popen[str]":
+    command = ["nice", "-n", str(priority), sys.executable, "-m", "fuzz.attack", url, key, str(seconds)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 

@@ -10,7 +10,7 @@ from fuzz.load import measure
 @pytest.mark.timeout(300)
 def test_an_attack_is_refused_and_another_owner_served(tmp_path: Path) -> None:
     """G3: strangers and one greedy owner at full force: all that another owner asks for succeeds."""
-    figures = measure(tmp_path, 3.0, {"OUTLAST_MAX_OPEN_REQUESTS_PER_OWNER": "12"})
+    figures = measure(tmp_path, 3.0, {"OUTLAST_MAX_OPEN_REQUESTS_PER_OWNER": "12"}, priority=0)
     assert figures["failures"] == []
     assert all(each["count"] > 0 for each in figures["requests"].values()), figures["requests"]
     assert sum(each["count"] for each in figures["turns"].values()) > 0, figures["turns"]

@@ -154,7 +154,7 @@ class LargeBodies:
 
 
 class LargePlace:
-    """Of one request: taken when its body is whole and large, given back when its answer begins."""
+    """Of one request: taken when its body is whole and large, free again when its answer begins."""
 
     def __init__(self, own: asyncio.Lock, turns: asyncio.Lock) -> None:
         self._own = own
@@ -171,12 +171,12 @@ class LargePlace:
         """An answer that is a stream lasts as long as a turn: nobody waits for its end."""
 
         async def sending(message: Message) -> None:
-            self.give_back()
+            self.vacate()
             await send(message)
 
         return sending
 
-    def give_back(self) -> None:
+    def vacate(self) -> None:
         if self._is_taken:
             self._is_taken = False
             self._own.release()
@@ -185,7 +185,7 @@ class LargePlace:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.give_back()
+        self.vacate()
 
 
 class _Body:
