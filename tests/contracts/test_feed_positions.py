@@ -7,10 +7,12 @@ import pytest
 
 from outlast.errors import InvalidInput, NotFound
 from outlast.events.signals import output_topic
-from outlast.handles.feed import PAGE, Fed, OwnerStream
+from outlast.handles.feed import PAGE, Fed, OwnerStream, burst_seconds
+from outlast.handles.services.log_reader import LogPages
 from outlast.ids import OwnerId
 from outlast.store.database import Database
 from outlast.store.repositories import events, outputs
+from outlast.store.repositories import feed as feed_lines
 from outlast.store.repositories.outputs import Chunk
 from tests.contracts.test_feed import DELTA, Feed, places
 from tests.support.stores.store import OWNER, append, new_session, note
@@ -156,3 +158,46 @@ async def test_a_burst_of_commits_is_told_at_once(feed: Feed, monkeypatch: pytes
         await reading
     assert [number for batch in batches for number in batch] == [*range(1, 13)]
     assert len(batches) <= 4, batches
+
+
+async def test_readers_of_one_feed_share_its_looks(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E5, E6, P8: what each misses nothing of and has nothing of twice is looked for once for all that wait for it."""
+    monkeypatch.setattr("outlast.handles.feed.BURST_SECONDS", 0.2)
+    one, pages, looks = await new_session(feed.database), LogPages(feed.database), 0
+    page = feed_lines.page
+
+    def counted(*args: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return page(*args)
+
+    monkeypatch.setattr(feed_lines, "page", counted)
+
+    async def read(is_live: asyncio.Event) -> list[int | None]:
+        told: list[int | None] = []
+        stream = OwnerStream(
+            feed.database, feed.signals, OwnerId(OWNER), after="now", sessions=[one], pages=pages, says_live=True
+        )
+        async with stream:
+            while len(told) < 20:
+                told += [each.event.number for each in await stream.batch() if not each.event.is_control]
+                is_live.set()
+        return told
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        live = [asyncio.Event() for _ in range(30)]
+        readings = [group.create_task(read(each)) for each in live]
+        for each in live:
+            await each.wait()
+        looks = 0
+        for number in range(20):
+            await append(feed.database, one, DELTA if number % 2 else note(number))
+            await asyncio.sleep(0.01)
+    assert [each.result() for each in readings] == [[*range(1, 21)]] * 30
+    assert looks <= 15
+
+
+def test_a_feed_of_many_readers_waits_longer_for_more_but_never_long() -> None:
+    """E6, P8: one reader is told nearly at once, and a thousand are not told so often that the turn stands still."""
+    assert burst_seconds(1) < 0.025
+    assert burst_seconds(10) < burst_seconds(100) < burst_seconds(1_000) <= burst_seconds(10**6) < 0.25

@@ -15,7 +15,7 @@ import structlog
 from fastapi import Request
 from pydantic_core import to_json
 from sse_starlette import EventSourceResponse, ServerSentEvent
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from outlast.api import auth
 from outlast.errors import NotFound
@@ -167,6 +167,10 @@ class _Answer(EventSourceResponse):
             await send({"type": "http.response.body"})
         finally:
             lapse.cancel()
+
+    async def _send_with_timeout(self, send: Send, message: Message) -> None:
+        """Without a limit, a scope around each frame would be for nothing, and cost as much as the frame."""
+        await send(message)
 
 
 def _end(limit: asyncio.Timeout, lapse: asyncio.Task[None]) -> None:

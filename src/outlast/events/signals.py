@@ -115,6 +115,9 @@ class Subscription:
 
     async def wait(self, seconds: float | None = None) -> None:
         """Until a signal comes or the time has passed: look again either way. `RECHECK_SECONDS` if none is given."""
+        if self._event.is_set():
+            self._event.clear()
+            return
         with suppress(TimeoutError):
             async with asyncio.timeout(RECHECK_SECONDS if seconds is None else seconds):
                 await self._event.wait()
@@ -124,6 +127,10 @@ class Subscription:
 class Signals(Protocol):
     def subscribe(self, *topics: str, with_news: bool = False) -> Subscription:
         """Held by whoever waits: a subscription that nobody keeps is gone."""
+        ...
+
+    def listeners(self, topic: str) -> int:
+        """How many subscriptions of this process hear it."""
         ...
 
     def watch(self, topic: str, look: Callable[[], None]) -> Callable[[], None]:
@@ -156,6 +163,9 @@ class LocalSignals:
         for topic in topics:
             self._by_topic.setdefault(topic, set()).add(known)
         return subscription
+
+    def listeners(self, topic: str) -> int:
+        return len(self._by_topic.get(topic, ()))
 
     def watch(self, topic: str, look: Callable[[], None]) -> Callable[[], None]:
         self._watchers.setdefault(topic, set()).add(look)

@@ -41,6 +41,9 @@ _LEAST = 50
 BURST_SECONDS = 0.02
 """Commits so soon after one that was told are told together. A short turn is a handful of them: to wake a thousand
 readers for each would hold up whoever sent the message."""
+_READER_SECONDS = 0.0005
+"""The more readers a feed has, the longer: to tell one takes about a fifth of this, and the turn must go on."""
+_LONGEST_BURST = 0.2
 
 
 class OwnerStream:
@@ -209,9 +212,11 @@ class OwnerStream:
         """Until there may be something to tell."""
         due = [at for at in (self._progress.next_at, self._outputs.next_at) if at is not None]
         now = monotonic()
+        burst = burst_seconds(self._signals.listeners(feed_topic(self._owner_id)))
+        if now < self._told_at + burst:
+            await asyncio.sleep(burst - now % burst)  # all readers of a feed until the same moment: they share one look
+            now = monotonic()
         await subscription.wait(min([RECHECK_SECONDS, *(max(0.0, at - now) for at in due)]))
-        if (rest := self._told_at + BURST_SECONDS - monotonic()) > 0:
-            await asyncio.sleep(rest)
         heard, now = subscription.hear(), monotonic()
         if now >= self._rechecked_at + RECHECK_SECONDS:  # signals may be lost
             self._rechecked_at = now
@@ -279,6 +284,11 @@ class OwnerStream:
         for fed in told:
             if fed.event.session_id in self._asked or self._progress.admits(fed.event, now):
                 self._ready.append(fed)
+
+
+def burst_seconds(readers: int) -> float:
+    """How long a feed of so many readers waits for more to tell after it has told them something."""
+    return BURST_SECONDS + min(_LONGEST_BURST, readers * _READER_SECONDS)
 
 
 def _is_last(page: Page | None, limit: int) -> bool:
