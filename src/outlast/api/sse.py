@@ -169,7 +169,7 @@ class _Answer(EventSourceResponse):
             lapse.cancel()
 
     async def _send_with_timeout(self, send: Send, message: Message) -> None:
-        """Without a limit, a scope around each frame would be for nothing, and cost as much as the frame."""
+        """Without a limit, a scope around each frame would be for nothing."""
         await send(message)
 
 
