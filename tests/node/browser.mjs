@@ -26,6 +26,25 @@ function watch(page, problems) {
   page.on("pageerror", (error) => problems.push(`exception: ${error.message}`));
 }
 
+const TRACED = ["toplevel", "__metadata", "disabled-by-default-devtools.timeline"];
+
+/** What the page's own thread does for a while: each task's milliseconds by the clock and of the processor, in turn. */
+async function tasksOf(page, milliseconds) {
+  const events = [];
+  const session = await page.context().newCDPSession(page);
+  session.on("Tracing.dataCollected", ({ value }) => events.push(...value));
+  await session.send("Tracing.start", { traceConfig: { includedCategories: TRACED } });
+  await page.waitForTimeout(milliseconds);
+  const ended = new Promise((done) => session.once("Tracing.tracingComplete", done));
+  await session.send("Tracing.end");
+  await ended;
+  await session.detach();
+  const place = ({ pid, tid }) => `${pid} ${tid}`;
+  const ofPages = new Set(events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(place));
+  const tasks = events.filter((each) => each.name === "RunTask" && each.ph === "X" && ofPages.has(place(each)));
+  return tasks.flatMap(({ dur, tdur }) => [dur / 1e3, (tdur ?? 0) / 1e3]);
+}
+
 async function serve(socket) {
   const context = await browser.newContext();
   context.setDefaultTimeout(PATIENCE);
@@ -41,6 +60,7 @@ async function serve(socket) {
   async function run({ tab, method, args, selector }) {
     if (method === "problems") return problems.splice(0);
     const page = await opened(tab);
+    if (method === "tasksOf") return tasksOf(page, ...args);
     const result = await (selector === undefined ? page : page.locator(selector).first())[method](...args);
     // A response, a handle or an image is of no use on the other side.
     return ["string", "number", "boolean"].includes(typeof result) || Array.isArray(result) ? result : null;

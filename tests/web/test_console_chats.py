@@ -1,6 +1,8 @@
 """What can be done with chats and messages in the console (K2, D10)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -206,6 +208,26 @@ async def test_what_came_while_nobody_looked_is_marked(console: Console, page: P
     await console.is_as_the_server_says(page)
 
 
+async def test_what_came_while_somebody_looked_is_read(console: Console, page: Page) -> None:
+    """K2: in the browser and on the server: no mark stands at a chat whose answer was seen as it came."""
+    session_id = await console.begin(page, "slow watched")
+    await page.wait_for("[data-open] >> text=One")
+    console.open_gate("watched")
+    await page.wait_for("text=two.")
+    await page.wait_for("[data-turn][data-state=completed]")
+    is_unread = True
+    async with console.api() as api:
+        for _ in range(200):
+            is_unread = (await api.get(f"/v1/sessions/{session_id}")).raise_for_status().json()["is_unread"]
+            if not is_unread:
+                break
+            await asyncio.sleep(0.05)
+    assert not is_unread, "what was seen as it came is still new to the server"
+    await page.click("text=New chat")
+    await page.wait_for(f"{CHATS} li:has-text('slow watched')")
+    await page.wait_for(f"{CHATS} li:has-text('slow watched') [aria-label=unread]", state="hidden")
+
+
 async def test_a_notice_is_given_to_who_asked_for_it(console: Console, page: Page) -> None:
     """K2: while nobody looks at the page; its number stands in the name of the tab on every page."""
     await page.evaluate(
@@ -232,3 +254,25 @@ async def test_a_notice_is_given_to_who_asked_for_it(console: Console, page: Pag
         await api.delete(f"/v1/sessions/{session}")
     await until(page, "document.title === 'Outlast'")
     await page.wait_for("ul[aria-label=Tasks] [data-state=awaiting_input]", state="hidden")
+
+
+async def test_a_list_goes_on_beyond_a_hundred_chats(browser: Browser, tmp_path: Path) -> None:
+    """K2: asked for, a page at a time; a new chat stands above all that is shown."""
+    with ServingProcess(tmp_path, app=APP) as server:
+        console = Console(server)
+        async with console.api() as api:
+            for number in range(103):
+                (await api.post("/v1/sessions", json={"title": f"Chat {number}"})).raise_for_status()
+        async with browser.page() as page:
+            await console.sign_in(page)
+            await page.wait_for(f"{CHATS} >> text=Chat 102")
+            assert len(await page.texts(f"{CHATS} li")) == 100
+            await page.click(f"{CHATS} >> css=button:has-text('More') >> nth=-1")
+            await page.wait_for(f"{CHATS} >> text='Chat 0'")
+            titles = [each.partition("\n")[0] for each in await page.texts(f"{CHATS} li")]
+            assert titles == [f"Chat {number}" for number in reversed(range(103))]
+            assert await page.texts(f"{CHATS} > button") == []
+            await console.begin(page, "hello")
+            await page.wait_for(f"{CHATS} li:first-child >> text=hello")
+            assert len(await page.texts(f"{CHATS} li")) == 104
+            assert await page.problems() == []

@@ -10,7 +10,7 @@ import pytest
 from tests.support.apps.console_app import PICTURE
 from tests.support.processes.serving_process import ServingProcess
 from tests.support.screens.browser import Browser, Page
-from tests.support.screens.console import APP, MESSAGE, Console, elsewhere, faults, send
+from tests.support.screens.console import APP, MESSAGE, Console, elsewhere, faults, send, session_of, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 _SHOWN = "img[alt='{name}']"
@@ -129,3 +129,48 @@ async def test_what_a_tool_made_is_looked_at_and_saved(console: Console, page: P
     assert await faults(page) == []
     await page.resize(390, 850)
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+
+
+async def test_an_edited_message_takes_its_files_along(console: Console, page: Page) -> None:
+    """K2, D12: into the chat in which it goes on, where one of them can be left out."""
+    before = await console.begin(page, "hello")
+    await page.wait_for("text=Hello there.")
+    await give(page, "paste", ("river.png", "image/png", PICTURE), ("levels.csv", "text/csv", b"place,metres\n"))
+    await send(page, "images of the river")
+    await page.wait_for("text=I was sent 1 images.")
+    await page.wait_for("[data-turn]:last-of-type[data-state=completed]")
+    await page.click("[data-block=message]:has-text('of the river') [aria-label^=Edit]")
+    await page.click("[data-turn] [data-attached='levels.csv'] button")
+    await page.fill("[aria-label='The message, edited']", "images of the bridge")
+    await page.click("[data-turn] >> text=Send")
+    await until(
+        page, f"![null, '{before}'].includes(document.querySelector('[data-session]')?.dataset.session ?? null)"
+    )
+    await page.wait_for("text=images of the bridge")
+    await page.wait_for("text=I was sent 1 images.")
+    await is_shown(page, "river.png")
+    [message] = [
+        each
+        for turn in (await console.view(await session_of(page)))["turns"]
+        for each in turn["blocks"]
+        if each["type"] == "message"
+    ]
+    assert [each["name"] for each in message["files"]] == ["river.png"]
+    assert await faults(page) == []
+
+
+async def test_a_chat_that_begins_with_a_file_is_edited(console: Console, page: Page) -> None:
+    """K2, D12: the first message of all has no words but those of its file."""
+    await give(page, "paste", ("river.png", "image/png", PICTURE))
+    await send(page, "images")
+    await page.wait_for("text=I was sent 1 images.")
+    await page.wait_for("[data-turn][data-state=completed]")
+    before = await session_of(page)
+    await page.click("[data-block=message] [aria-label^=Edit]")
+    await page.fill("[aria-label='The message, edited']", "images once more")
+    await page.click("[data-turn] >> text=Send")
+    await until(
+        page, f"![null, '{before}'].includes(document.querySelector('[data-session]')?.dataset.session ?? null)"
+    )
+    await page.wait_for("text=I was sent 1 images.")
+    await is_shown(page, "river.png")

@@ -224,6 +224,7 @@ async def test_a_webhook_is_made_tested_and_switched_off(console: Console, page:
     await is_sound(page)
     await page.click("css=button:has-text('Switch off')")
     await page.wait_for("[data-webhook][data-state=off]")
+    await page.wait_for("[data-webhook] >> text=the last message did not arrive")
     await page.click("css=button:has-text('Switch on')")
     await page.wait_for("[data-webhook][data-state=active]")
     await page.click("text=New secret")

@@ -36,6 +36,10 @@ describe("what a session waits for", () => {
     ["The model has paused in its answer.", view({ blocks: [{ type: "text", part: "0", text: "A", is_open: true }] })],
     ["Waits for the model's answer.", view({})],
   ])("%s", (words, given) => expect(waitsFor(given)).toBe(words));
+  it("is the end of a pause, for who may know of it", () =>
+    expect(waitsFor(view({ state: "queued" }), true)).toBe(
+      "New work is paused on this server: it begins when that ends.",
+    ));
   it("is the limit of today, with when that ends", () =>
     expect(waitsFor(view({ state: "queued", until: "2026-01-02T00:00:00Z" }))).toMatch(
       "The limit of today is reached",

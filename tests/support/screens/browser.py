@@ -87,6 +87,11 @@ class Page:
     async def screenshot(self, path: str) -> None:
         await self._do("screenshot", {"path": path, "fullPage": True})
 
+    async def tasks_of(self, seconds: float) -> list[tuple[float, float]]:
+        """What its own thread does for so long: of each task the milliseconds by the clock, and those of processor."""
+        found: list[float] = await self._do("tasksOf", seconds * 1_000)
+        return list(zip(found[::2], found[1::2], strict=True))
+
     async def resize(self, width: int, height: int) -> None:
         await self._do("setViewportSize", {"width": width, "height": height})
 

@@ -14,15 +14,16 @@ const MODES: Record<string, string> = {
   interrupt: "stops this first",
 };
 
-type Props = { session_id: string; inbox: readonly Waiting[]; pending: readonly Pending[] };
+type Props = { session_id: string; inbox: readonly Waiting[]; pending: readonly Pending[]; isBegun: boolean };
 
-export function Chips({ session_id, inbox, pending }: Props) {
+/** `isBegun`: the turn that is asked for runs; before that, nothing has a next step. */
+export function Chips({ session_id, inbox, pending, isBegun }: Props) {
   if (inbox.length === 0 && pending.length === 0) return null;
   return (
     <ul className="space-y-1.5" aria-label="Waiting messages">
       {inbox.map((each) =>
         each.kind === "message" ? (
-          <Chip key={each.input_id} session_id={session_id} waiting={each} />
+          <Chip key={each.input_id} session_id={session_id} waiting={each} isBegun={isBegun} />
         ) : (
           <li key={each.input_id} className="flex items-center gap-2 px-3 text-xs text-muted" data-waiting={each.kind}>
             <Clock className="size-3.5" />
@@ -39,7 +40,7 @@ export function Chips({ session_id, inbox, pending }: Props) {
 
 const FRAME = "flex items-center gap-2 rounded-xl border border-line bg-soft/70 py-1 ps-3 pe-1 text-sm";
 
-function Chip({ session_id, waiting }: { session_id: string; waiting: Waiting }) {
+function Chip({ session_id, waiting, isBegun }: { session_id: string; waiting: Waiting; isBegun: boolean }) {
   const [edited, setEdited] = useState<string | null>(null);
   const [refused, setRefused] = useState<string | null>(null);
   const url = `sessions/${session_id}/inbox/${waiting.input_id}`;
@@ -77,7 +78,7 @@ function Chip({ session_id, waiting }: { session_id: string; waiting: Waiting })
         />
       )}
       <span className={`shrink-0 text-xs ${refused ? "text-bad" : "text-muted"}`}>
-        {refused ?? MODES[waiting.mode ?? ""] ?? "waits"}
+        {refused ?? (isBegun ? MODES[waiting.mode ?? ""] : "waits to begin") ?? "waits"}
       </span>
       {edited === null ? (
         <IconButton label="Edit the waiting message" className="!size-7" onClick={() => setEdited(waiting.text)}>

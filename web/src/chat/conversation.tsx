@@ -6,6 +6,7 @@ import { words } from "../api/problems";
 import { DropPlace } from "../files/attached";
 import { useFiles } from "../files/chosen";
 import { hasEnded, isOver, type View } from "../log/view";
+import { client } from "../queries";
 import { openOlder, type Pending, useStore } from "../store";
 import { Button, IconButton } from "../ui/button";
 import { type Away, lastSeen, markSeen, whileAway } from "./away";
@@ -73,7 +74,7 @@ function Shown({ id, view, link }: { id: string; view: View; link: string }) {
             </IconButton>
           )}
           {!isBusy && <Stopped said={said} hasTasks={hasTasks && said !== null} stopAll={() => void stop(true)} />}
-          <Chips session_id={id} inbox={view.inbox} pending={pending} />
+          <Chips session_id={id} inbox={view.inbox} pending={pending} isBegun={last?.state !== "queued"} />
           <Composer
             draft={id}
             placeholder={isBusy ? "Say something meanwhile" : `Message ${view.session.agent}`}
@@ -124,22 +125,24 @@ function useAway(id: string, view: View): Away | null {
 
 /** The server is told what was read when somebody looks and nothing is being said. */
 function useRead(id: string, view: View): void {
-  const told = useRef(0);
-  const isUnread = view.session.is_unread;
+  const told = useRef(view.session.is_unread ? 0 : view.as_of);
   const last = view.turns.at(-1);
   const over = last === undefined || isOver(last) ? (last?.id ?? "none") : null;
   const position = useRef(view.as_of);
   position.current = view.as_of;
   useEffect(() => {
     const read = () => {
-      if (document.hidden || over === null || !isUnread || told.current >= position.current) return;
+      if (document.hidden || over === null || told.current >= position.current) return;
       told.current = position.current;
-      void api.patch(`sessions/${id}`, { read_to: position.current }).catch(() => undefined);
+      void api.patch(`sessions/${id}`, { read_to: position.current }).then(
+        () => client.invalidateQueries({ queryKey: ["sessions"] }),
+        () => undefined,
+      );
     };
     read();
     document.addEventListener("visibilitychange", read);
     return () => document.removeEventListener("visibilitychange", read);
-  }, [id, over, isUnread]);
+  }, [id, over]);
 }
 
 function WhileAway({ away }: { away: Away }) {

@@ -1,4 +1,4 @@
-// What Stop has done, in words: what was kept, what goes on, what is held.
+// What goes on after Stop, in words. What was kept is said where the answer ends.
 import { useState } from "react";
 import { api } from "../api/client";
 import { words } from "../api/problems";
@@ -15,9 +15,9 @@ export function useStopping(id: string) {
       const open = Object.values(view?.tasks ?? {}).filter((each) => !hasEnded(each)).length;
       const goesOn =
         open === 0 || cascade
-          ? ""
-          : ` ${open === 1 ? "One background task goes on" : `${open} background tasks go on`}.`;
-      setSaid(`Stopped; what was said and done is kept.${goesOn}`);
+          ? null
+          : `${open === 1 ? "One background task goes on" : `${open} background tasks go on`}.`;
+      setSaid(goesOn);
     } catch (error) {
       setSaid(words(error));
     }

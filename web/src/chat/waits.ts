@@ -4,8 +4,8 @@ import { hasEnded } from "../log/view";
 
 export const SILENCE = 10_000;
 
-/** What somebody who waits should know; null if nothing is awaited. */
-export function waitsFor(view: View): string | null {
+/** What somebody who waits should know; null if nothing is awaited. `isPaused`: as far as one may know. */
+export function waitsFor(view: View, isPaused = false): string | null {
   const turn = view.turns.at(-1);
   const { session } = view;
   if (turn === undefined || (turn.state !== "running" && turn.state !== "queued")) return null;
@@ -13,6 +13,7 @@ export function waitsFor(view: View): string | null {
     if (session.no_worker_for) return `No worker runs the agent ${session.no_worker_for}: start one that does.`;
     if (turn.until) return `The limit of today is reached: it begins ${new Date(turn.until).toLocaleString()}.`;
     if (turn.place) return `Waits for a free place: number ${turn.place}.`;
+    if (isPaused) return "New work is paused on this server: it begins when that ends.";
     return "Waits for a worker to begin. New work may be paused.";
   }
   for (const block of turn.blocks) {

@@ -62,8 +62,8 @@ export type Files = {
   put: (items: readonly Chosen[]) => void;
 };
 
-export function useFiles(): Files {
-  const [items, setItems] = useState<readonly Chosen[]>([]);
+export function useFiles(first: readonly Chosen[] = []): Files {
+  const [items, setItems] = useState(first);
   return {
     items,
     add: (files) => setItems((all) => [...all, ...chosen(files)].slice(0, MOST)),

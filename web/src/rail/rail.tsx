@@ -1,6 +1,6 @@
 // Beside the chat: every background task of the session and of those that work for it, live.
 import { ListChecks, PanelRightClose } from "lucide-react";
-import { useEffect, useMemo } from "react";
+import { memo, useEffect, useMemo } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
 import type { Task } from "../api/types";
@@ -102,7 +102,7 @@ function useFollowed(open: readonly Task[]): void {
   }, [ids]);
 }
 
-function Item({ task, session_id }: { task: Task; session_id: string }) {
+const Item = memo(function Item({ task, session_id }: { task: Task; session_id: string }) {
   const live = useStore((state) => lastLine(state.outputs[task.id]?.text));
   const line = isOpen(task) ? live || task.last_line : null;
   const needs = task.state === "awaiting_input";
@@ -111,7 +111,7 @@ function Item({ task, session_id }: { task: Task; session_id: string }) {
     <li
       data-task={task.id}
       data-state={task.state}
-      className={`space-y-1.5 rounded-xl border px-3 py-2 ${needs ? "border-warn/40 bg-warn-soft" : isOpen(task) ? "border-line bg-panel" : "border-transparent"}`}
+      className={`task space-y-1.5 rounded-xl border px-3 py-2 ${needs ? "border-warn/40 bg-warn-soft" : isOpen(task) ? "border-line bg-panel" : "border-transparent"}`}
     >
       <div className="flex items-start gap-2.5">
         <TaskIcon task={task} />
@@ -149,4 +149,4 @@ function Item({ task, session_id }: { task: Task; session_id: string }) {
       )}
     </li>
   );
-}
+});

@@ -190,14 +190,17 @@ function Preview({ draft }: { draft: Draft }) {
       ) : error ? (
         <span className="text-warn">{words(error)}</span>
       ) : (
-        <ul className="grid gap-x-6 sm:grid-cols-2">
-          {data?.times.map((each) => (
-            <li key={each} className="tabular-nums">
-              {inZone(each)}
-              {draft.zone !== ZONE && <span className="text-muted"> · {here(each)} here</span>}
-            </li>
-          ))}
-        </ul>
+        <>
+          <p className="text-xs text-muted">Its next times</p>
+          <ol>
+            {data?.times.map((each) => (
+              <li key={each} className="tabular-nums">
+                {inZone(each)}
+                {draft.zone !== ZONE && <span className="text-muted"> · {here(each)} here</span>}
+              </li>
+            ))}
+          </ol>
+        </>
       )}
     </div>
   );

@@ -42,6 +42,12 @@ export function nameOf(task: Task): string {
   return task.narration || task.title || task.tool || task.id;
 }
 
+/** Why it failed, until somebody has said what became of it. */
+export function failure(task: Task): string | null {
+  if (task.state !== "failed" || task.settled) return null;
+  return (task.error as { message?: string } | null | undefined)?.message ?? null;
+}
+
 export function TaskRow({ task, line }: { task: Task; line?: string | null }) {
   const said = isOpen(task) ? (line ?? task.last_line) : null;
   return (
@@ -69,6 +75,7 @@ export function TaskRow({ task, line }: { task: Task; line?: string | null }) {
             <Bar progress={task.progress} label={`Progress of ${nameOf(task)}`} />
           )}
           {said && <p className="truncate font-mono text-xs text-muted">{said}</p>}
+          {failure(task) && <p className="line-clamp-2 text-xs text-bad">{failure(task)}</p>}
           {task.no_worker_for && isOpen(task) && (
             <p className="text-xs text-warn">No worker runs the agent {task.no_worker_for}: start one that does.</p>
           )}

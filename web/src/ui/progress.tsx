@@ -31,7 +31,11 @@ export function Bar({ progress, label }: { progress: unknown; label: string }) {
         {part === null ? (
           <div className="indeterminate h-full w-1/3 rounded-full bg-accent" />
         ) : (
-          <div className="h-full rounded-full bg-accent transition-[width]" style={{ width: `${part * 100}%` }} />
+          // Moved, not made wider: of fifty that are moving, none has the page laid out again.
+          <div
+            className="h-full rounded-full bg-accent transition-transform"
+            style={{ transform: `translateX(${(part - 1) * 100}%)` }}
+          />
         )}
       </div>
       {words.length > 0 && <p className="text-xs text-muted">{words.join(" · ")}</p>}

@@ -30,14 +30,29 @@ export function ago(at: string): string {
   return "now";
 }
 
+type Clock = { told: Set<() => void>; timer: ReturnType<typeof setInterval> };
+const clocks = new Map<number, Clock>();
+
+/** One clock for all that is drawn again as often: then they are drawn at once. */
+function everySo(often: number, tell: () => void): () => void {
+  const told = clocks.get(often)?.told ?? new Set();
+  const tellAll = () => {
+    for (const each of told) each();
+  };
+  if (!clocks.has(often)) clocks.set(often, { told, timer: setInterval(tellAll, often) });
+  told.add(tell);
+  return () => {
+    told.delete(tell);
+    if (told.size > 0) return;
+    clearInterval(clocks.get(often)?.timer);
+    clocks.delete(often);
+  };
+}
+
 /** Drawn again each second while `isOn`. */
 export function useTick(isOn: boolean, every = 1_000): number {
   const [tick, setTick] = useState(0);
-  useEffect(() => {
-    if (!isOn) return;
-    const timer = setInterval(() => setTick((each) => each + 1), every);
-    return () => clearInterval(timer);
-  }, [isOn, every]);
+  useEffect(() => (isOn ? everySo(every, () => setTick((each) => each + 1)) : undefined), [isOn, every]);
   return tick;
 }
 

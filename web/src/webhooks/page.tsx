@@ -7,13 +7,14 @@ import { Problem, words } from "../api/problems";
 import type { components } from "../api/schema";
 import type { Webhook } from "../api/types";
 import { client } from "../queries";
+import { now } from "../store";
 import { useAction } from "../ui/action";
 import { Ask } from "../ui/ask";
 import { Button } from "../ui/button";
 import { Nothing, Refused } from "../ui/empty";
 import { Badge, Facts, Frame, Rows, Waiting } from "../ui/frame";
 import { ShownOnce } from "../ui/once";
-import { Ago } from "../ui/time";
+import { Ago, span, useTick } from "../ui/time";
 import { Deliveries } from "./deliveries";
 import { Make } from "./make";
 
@@ -96,12 +97,7 @@ function Row({ hook, show }: { hook: Webhook; show: (secret: string) => void }) 
           </span>
           <span className="block truncate text-xs text-muted">
             {hook.types?.join(", ") ?? "everything"}
-            {hook.failing_since && (
-              <span className="text-warn">
-                {" "}
-                · nothing has arrived since <Ago at={hook.failing_since} />
-              </span>
-            )}
+            {hook.failing_since && <Failing since={hook.failing_since} />}
           </span>
         </span>
         <ChevronRight className={`size-4 shrink-0 text-muted transition-transform ${isOpen ? "rotate-90" : ""}`} />
@@ -109,6 +105,16 @@ function Row({ hook, show }: { hook: Webhook; show: (secret: string) => void }) 
       {isOpen && <More hook={hook} show={show} />}
     </li>
   );
+}
+
+const A_WHILE = 60_000;
+
+/** One message that did not arrive is no news: it is tried again. After a while it is. */
+function Failing({ since }: { since: string }) {
+  useTick(true, 10_000);
+  const failing = now() - Date.parse(since);
+  if (failing < A_WHILE) return <span> · the last message did not arrive: it is tried again</span>;
+  return <span className="text-warn"> · nothing has arrived for {span(failing)}</span>;
 }
 
 function More({ hook, show }: { hook: Webhook; show: (secret: string) => void }) {

@@ -12,12 +12,12 @@ import {
 } from "lucide-react";
 import { memo, useState } from "react";
 import type { TaskSnapshot } from "../../api/types";
-import type { CallBlock } from "../../log/view";
+import { type CallBlock, hasEnded } from "../../log/view";
 import { useStore } from "../../store";
 import { Made } from "../../tasks/artifacts";
 import { Elapsed } from "../../ui/time";
 import { SettleCall } from "../settle";
-import { TaskCard } from "../task-card";
+import { icon as stateIcon, TaskCard } from "../task-card";
 import { digest, Value } from "../value";
 import { Shown } from "./file";
 
@@ -27,10 +27,11 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
   const [isOpen, setOpen] = useState(false);
   const task = useStore((state) => taskOf(state.views[session_id]?.tasks, block));
   const isUnknown = block.is_unknown && !block.settled;
-  const { icon, said } = look(block);
+  const { icon, said } = task ? ofTask(task) : look(block);
+  const narration = task?.narration || block.narration;
   return (
     <div
-      className="space-y-2"
+      className={`space-y-2 ${task ? "task" : ""}`}
       data-block="call"
       data-call={block.call_id}
       data-tool={block.tool}
@@ -44,8 +45,8 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
           className="flex w-full items-center gap-2.5 px-3 py-2 text-start text-sm hover:bg-soft"
         >
           <span className="shrink-0 [&>svg]:size-4">{icon}</span>
-          {block.narration ? (
-            <span className="truncate">{block.narration}</span>
+          {narration ? (
+            <span className="truncate">{narration}</span>
           ) : (
             <>
               <span className="shrink-0 font-mono text-[13px]">{block.tool}</span>
@@ -60,7 +61,7 @@ export const CallLine = memo(function CallLine({ session_id, block }: Props) {
         </button>
         {isOpen && (
           <div className="space-y-3 border-t border-line p-3">
-            {block.narration && <div className="font-mono text-[13px]">{block.tool}</div>}
+            {narration && <div className="font-mono text-[13px]">{block.tool}</div>}
             <Value label="Input" value={block.args} />
             <Value label="Output" value={block.result} />
           </div>
@@ -87,6 +88,13 @@ function taskOf(tasks: Record<string, TaskSnapshot> | undefined, block: CallBloc
   if (tasks === undefined) return undefined;
   if (block.task_id) return tasks[block.task_id];
   return Object.values(tasks).find((each) => each.call_id === block.call_id);
+}
+
+/** Its card says where it stands: of what has ended, the line does not say that it goes on. */
+function ofTask(task: TaskSnapshot) {
+  const goesOn = task.state === "queued" || task.state === "running";
+  const mark = hasEnded(task) ? stateIcon(task) : <Clock className={goesOn ? "text-accent" : "text-warn"} />;
+  return { icon: mark, said: goesOn ? "goes on in the background" : "" };
 }
 
 function look(block: CallBlock) {

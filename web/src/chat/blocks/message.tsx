@@ -3,7 +3,8 @@ import { Pencil } from "lucide-react";
 import { memo, useState } from "react";
 import { useLocation } from "wouter";
 import { words } from "../../api/problems";
-import { known } from "../../files/chosen";
+import { AttachButton, Attached } from "../../files/attached";
+import { known, useFiles } from "../../files/chosen";
 import type { MessageBlock } from "../../log/view";
 import { useStore } from "../../store";
 import { Button, IconButton } from "../../ui/button";
@@ -43,13 +44,14 @@ type EditProps = { session_id: string; turn_id: string; block: MessageBlock; clo
 function Edit({ session_id, turn_id, block, close }: EditProps) {
   const session = useStore((state) => state.views[session_id]?.session);
   const [text, setText] = useState(block.text);
+  const files = useFiles(block.files.flatMap(known));
   const [refused, setRefused] = useState<string | null>(null);
   const [, go] = useLocation();
   const save = async () => {
     if (session === undefined) return;
     try {
       const made = await forkBefore(session, turn_id);
-      void send(made.id, text, "steer", block.files.flatMap(known));
+      void send(made.id, text, "steer", files.items);
       go(`/sessions/${made.id}`);
     } catch (error) {
       setRefused(words(error));
@@ -57,6 +59,7 @@ function Edit({ session_id, turn_id, block, close }: EditProps) {
   };
   return (
     <div className="ms-auto w-full max-w-[85%] space-y-2 rounded-2xl border border-line bg-panel p-3">
+      <Attached files={files} />
       <textarea
         value={text}
         rows={Math.min(8, text.split("\n").length + 1)}
@@ -66,9 +69,10 @@ function Edit({ session_id, turn_id, block, close }: EditProps) {
       />
       {refused && <Refused>{refused}</Refused>}
       <div className="flex items-center justify-end gap-2">
+        <AttachButton files={files} />
         <span className="flex-1 text-xs text-muted">It goes on from here in a new chat; this one stays.</span>
         <Button onClick={close}>Cancel</Button>
-        <Button kind="primary" disabled={!text.trim()} onClick={() => void save()}>
+        <Button kind="primary" disabled={!text.trim() && files.items.length === 0} onClick={() => void save()}>
           Send
         </Button>
       </div>

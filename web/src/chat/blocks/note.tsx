@@ -13,12 +13,12 @@ export const Wake = memo(function Wake({ session_id, block }: { session_id: stri
   return (
     <details className="group rounded-xl border border-dashed border-line px-3 py-1.5 text-sm" data-block="wake">
       <summary className="flex list-none items-center gap-2 text-muted">
-        <BellRing className="size-4 text-accent" />
+        <BellRing className="size-4 shrink-0 text-accent" />
         <span className="min-w-0 flex-1 truncate">{told || "Work in the background has ended"}</span>
         <time dateTime={block.at} className="text-xs">
           {clock(block.at)}
         </time>
-        <ChevronRight className="size-4 transition-transform group-open:rotate-90" />
+        <ChevronRight className="size-4 shrink-0 transition-transform group-open:rotate-90" />
       </summary>
       <pre className="mt-2 max-h-64 overflow-auto font-mono text-xs whitespace-pre-wrap text-muted">{block.text}</pre>
     </details>
@@ -45,9 +45,9 @@ export const Note = memo(function Note({ block }: { block: NoteBlock }) {
   return (
     <details className="group text-sm text-muted" data-block="note">
       <summary className="flex list-none items-center gap-2">
-        <Icon className="size-4" />
+        <Icon className="size-4 shrink-0" />
         <span className="min-w-0 truncate">{first}</span>
-        {rest.length > 0 && <ChevronRight className="size-4 transition-transform group-open:rotate-90" />}
+        {rest.length > 0 && <ChevronRight className="size-4 shrink-0 transition-transform group-open:rotate-90" />}
       </summary>
       {rest.length > 0 && <pre className="mt-1 font-mono text-xs whitespace-pre-wrap">{rest.join("\n")}</pre>}
     </details>
