@@ -14,6 +14,7 @@ from outlast.store.tables import sessions
 from outlast.store.unit import Unit
 from outlast.transitions.sessions import constraints
 from tests.support.turns.runtime import Runtime, events_of
+from tests.support.turns.tree import link
 
 LISTS = Permissions(allow=["shell(command~='^git ')", "read_*"], deny=["read_secret"])
 FAULTS: list[Any] = [{"deny": ["a b"]}, {"deny": 5}, [1], {"allow": "x"}, {"x": 1}]
@@ -170,3 +171,41 @@ async def test_what_holds_is_that_of_all_ancestors(runtime: Runtime) -> None:
             chain = await outlast.database.read(lambda connection: constraints.chain_of(connection, bottom.id))
             assert chain.refusal("read", {}) is not None
             assert (await middle.refresh()).permissions is not None
+
+
+async def test_a_copy_of_a_sub_session_is_held_by_what_held_there(runtime: Runtime) -> None:
+    """A7, A8, D11, D10: of all sessions above it, also in a copy of a copy; what is changed there later is not."""
+    async with runtime() as outlast:
+        top = await outlast.sessions.create(permissions=Permissions(deny=["shell"]), is_dry_run=True, binding=INVOICE)
+        middle = await outlast.sessions.create(permissions=Permissions(allow=["read_*", "shell"]))
+        below = await outlast.sessions.create(permissions=Permissions(deny=["read_secret"]))
+        await link(outlast, middle, top)
+        await link(outlast, below, middle)
+        copies = [await outlast.sessions.fork(below.id), await outlast.sessions.import_(await below.export())]
+        copies += [await outlast.sessions.fork(each.id) for each in copies]
+        await top.update(permissions=None, is_dry_run=False)
+        for each in copies:
+            own = each.permissions
+            assert (each.parent_id, own.allow, own.deny) == (None, None, ["read_secret"])
+            assert [(lists.allow, lists.deny) for lists in own.within] == [(["read_*", "shell"], []), (None, ["shell"])]
+            assert (each.is_dry_run, each.binding) == (True, INVOICE)
+            await each.update(permissions=Permissions())
+            assert len(each.permissions.within) == 2
+            held = await outlast.database.read(partial(constraints.chain_of, session_id=each.id))
+            may = [name for name in ("shell", "pay", "read_it") if held.refusal(name, {}) is None]
+            assert may == ["read_it"]
+            await each.update(permissions=Permissions(within=[]))
+            assert each.permissions.within == []
+
+
+async def test_a_copy_of_one_whose_rules_cannot_be_read_may_do_nothing(runtime: Runtime) -> None:
+    """A7, D10: as it may itself."""
+    async with runtime() as outlast:
+        session = await outlast.sessions.create(permissions=LISTS)
+
+        def damage(unit: Unit) -> None:
+            unit.connection.execute(sa.update(sessions).where(sessions.c.id == session.id).values(permissions="[5"))
+
+        await outlast.database.transaction(damage, name="damage")
+        copy = await outlast.sessions.fork(session.id)
+        assert copy.permissions.allow == []

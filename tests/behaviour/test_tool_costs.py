@@ -59,3 +59,21 @@ async def test_a_cancelled_task_has_cost_what_it_said(runtime: Runtime) -> None:
         found = await outlast.tasks.get(task.id)
         assert found.usage is not None
         assert (found.usage.cost_microdollars, await spent(outlast)) == (700, 700)
+
+
+async def test_a_tool_that_fails_has_cost_what_it_said(runtime: Runtime) -> None:
+    """H4, failure: in its turn and as a task, each once."""
+
+    async def pay() -> None:
+        public.cost(700)
+        raise RuntimeError("The card was refused.")
+
+    async with runtime(scripted([call("pay")], "It failed."), tools=[Tool(pay)]) as outlast:
+        session = await outlast.sessions.create()
+        outcome = await session.ask("Pay.", wait=PATIENCE)
+        assert [each.outcome for each in outcome.calls] == ["failed"]
+        assert await spent(outlast) == 700
+        task = await outlast.tasks.wait((await session.spawn("pay", wake="silent")).id, seconds=PATIENCE)
+        assert task.state == "failed"
+        assert task.usage is not None
+        assert (task.usage.cost_microdollars, await spent(outlast)) == (700, 1_400)

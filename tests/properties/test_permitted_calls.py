@@ -33,17 +33,22 @@ def lists(dice: random.Random) -> Permissions:
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_no_session_runs_what_an_ancestor_may_not(runtime: Runtime, seed: int) -> None:
-    """A7: each session of the tree asks for every call; what runs is exactly what all of its chain allow."""
+    """A7, D10: each session of the tree asks for every call; what runs is exactly what all of its chain allow, and the
+    same in copies, which stand outside of the tree.
+    """
     dice = random.Random(seed)
     step = [call(name, x=x) for name, x in ASKED]
-    model = ScriptedModel([each for _ in range(5) for each in (step, "Done.")])
+    model = ScriptedModel([each for _ in range(15) for each in (step, "Done.")])
     async with runtime(model, tools=[tool(name) for name in TOOLS]) as outlast:
         given = [lists(dice) for _ in range(5)]
         tree = [await outlast.sessions.create(permissions=each) for each in given]
         parents = [dice.randrange(at) for at in range(1, 5)]
         for at, parent in enumerate(parents, start=1):
             await link(outlast, tree[at], tree[parent])
+        copies = [await outlast.sessions.fork(each.id) for each in tree]
+        copies += [await outlast.sessions.import_(await each.export()) for each in tree]
         ran = [await what_runs(each) for each in tree]
+        assert [await what_runs(each) for each in copies] == ran * 2
     for at in range(5):
         chain = [at]
         while chain[-1]:

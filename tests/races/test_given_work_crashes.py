@@ -57,3 +57,22 @@ async def test_what_was_given_to_a_sub_session_is_there_once(tmp_path: Path, pla
         assert str(await session.history()).count("It says: door looks fine.") == 2, "the result, and the answer"
         assert await wakes_seen(session) == []
         check_history(await session.history())
+
+
+async def test_calls_with_one_id_are_told_apart_after_a_crash(tmp_path: Path) -> None:
+    """P3, P4, kill: the one that had begun is run again with its own key, and not told what the first came to."""
+    await asyncio.to_thread(crash, tmp_path, "same id", "tool upsert 2")
+    world = World(tmp_path)
+    async with world.open("same id") as outlast:
+        session = await session_of(outlast)
+        outcome = await session.settled()
+        assert outcome is not None
+        told = [event.data["part"]["content"] for event in await events_of(session, "call.ended")]
+        assert told[1:] == ["row 1 is there", "row 2 is there"]
+        (task,) = await session.tasks()
+        assert told[0]["task_id"] == task.id
+        check_history(await session.history())
+    (first, *second) = [line.split()[1:] for line in world.effects if line.startswith("upsert")]
+    assert [row for row, _ in (first, *second)] == ["1", "2", "2"]
+    assert len({key for _, key in second}) == 1
+    assert first[1] != second[0][1]

@@ -7,7 +7,7 @@ import pytest
 
 from outlast.errors import InvalidInput
 from outlast.permissions import permissions
-from outlast.permissions.permissions import EVERYTHING, is_offered, refusal
+from outlast.permissions.permissions import Permissions, is_offered, refusal
 from outlast.permissions.rule import parse
 
 
@@ -113,7 +113,7 @@ def test_deny_wins_and_an_allow_list_means_only_those() -> None:
     assert "denies read_secret" in (mine.refusal("read_secret", {}) or "")
     assert "does not allow it" in (mine.refusal("write", {}) or "")
     assert permissions.read(allow=[]).refusal("read_file", {}) is not None
-    assert EVERYTHING.refusal("anything", {}) is None
+    assert Permissions().refusal("anything", {}) is None
 
 
 def test_what_can_never_be_called_is_not_offered() -> None:
@@ -121,7 +121,7 @@ def test_what_can_never_be_called_is_not_offered() -> None:
     mine = permissions.read(allow=["shell(command~='^git ')", "read_*"], deny=["read_secret", "read_all(x==1)"])
     offered = [tool for tool in ("shell", "read_file", "read_secret", "read_all", "write") if mine.offers(tool)]
     assert offered == ["shell", "read_file", "read_all"]
-    assert is_offered([mine, EVERYTHING], "shell")
+    assert is_offered([mine, Permissions()], "shell")
     assert not is_offered([mine, permissions.read(deny=["shell"])], "shell")
 
 

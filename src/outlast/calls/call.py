@@ -120,6 +120,8 @@ class RunningCall:
     """A person has said that such calls may run: its code need not ask."""
     operations: list[OpenOperation] = field(default_factory=list[OpenOperation])
     """Those that it has opened and not withdrawn: its end names them."""
+    repeat: int = 0
+    """How many calls with its id the turn has had before: some providers count them anew with each response."""
     ordinals: Iterator[int] = field(default_factory=count)
     """The number of the next one, so that another attempt finds them again."""
     questions: CallQuestions | None = None
@@ -150,8 +152,17 @@ class RunningCall:
     @property
     def idempotency_key(self) -> str:
         """The same over every attempt of this call."""
-        name = f"{self.session_id}/{self.turn_id}/{self.call_id}"
+        name = f"{self.session_id}/{self._place}/{self.call_id}"
         return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+    @property
+    def key(self) -> str:
+        """The same, for what it makes in its own session."""
+        return f"{self._place}:{self.call_id}"
+
+    @property
+    def _place(self) -> str:
+        return f"{self.turn_id}#{self.repeat}" if self.repeat else str(self.turn_id)
 
     @property
     def is_asking(self) -> bool:

@@ -16,8 +16,7 @@ from outlast.errors import InvalidInput
 from outlast.handles import reading
 from outlast.handles.fork import copied, copied_files, copied_results
 from outlast.handles.one_session import export
-from outlast.handles.one_session.constrained import constrained
-from outlast.handles.one_session.constrained import of_row as constraints_of
+from outlast.handles.one_session.constrained import constrained, of_chain
 from outlast.handles.sending import send
 from outlast.handles.services.services import Services
 from outlast.handles.services.slices import in_slices
@@ -25,7 +24,7 @@ from outlast.handles.session import Session
 from outlast.handles.turn import Sent
 from outlast.ids import OwnerId, SessionId
 from outlast.paging import Page
-from outlast.store.repositories import files, outputs, sessions, summaries
+from outlast.store.repositories import constraints, files, outputs, sessions, summaries
 from outlast.store.repositories.sessions import SessionRow, Wanted
 from outlast.store.repositories.summaries import Summary
 from outlast.store.unit import Unit
@@ -181,7 +180,8 @@ class Sessions:
         """A new session that begins with this one's history, or with its part up to the message at a position.
 
         Tasks and waiting messages stay with the old one; what its history says of them stands in the new one too.
-        Permissions, dry run and binding come along; a binding still finds the old one.
+        Permissions, dry run and binding come along, of a sub-session also what holds there from the sessions above it;
+        a binding still finds the old one.
         """
         if title is not None:
             profile.check_name(title, "title", most=profile.MAX_TITLE)
@@ -189,6 +189,7 @@ class Sessions:
         source = Session(self._services, row)
         key = creation.key_of(idempotency_key, "fork", source.id, at, title)
         kept = await copied(self._services, source, at)
+        chain = await self._services.database.read(lambda connection: constraints.chain(connection, source.id))
         said = kept.messages
         origin = {"forked_from": source.id}
         new = NewSession(
@@ -199,7 +200,7 @@ class Sessions:
             source.budget,
             origin=origin,
             preview=source.preview if said else None,
-            constraints=constraints_of(row),
+            constraints=of_chain(chain),
         )
         return await self._make(new, said, key, source=source.id, shortened=kept.summaries)
 

@@ -63,7 +63,6 @@ def _denied(tool: str, rule: Rule) -> str:
     return f"The tool {tool!r} was not run: this session denies {rule.text}."
 
 
-EVERYTHING = Permissions()
 NOTHING = Permissions(allow=())
 
 

@@ -9,7 +9,7 @@ from outlast.clock import monotonic
 from outlast.ids import TaskId
 from outlast.runs.call_parts import CallParts, bind_channel
 from outlast.runs.owned import Owned
-from outlast.store.repositories.stored_task import NewTask, WakePolicy
+from outlast.store.repositories.stored_task import REPEAT, NewTask, WakePolicy
 from outlast.store.unit import Unit
 from outlast.transitions.tasks import task_moves
 from outlast.transitions.tasks.parked import facts_of
@@ -29,7 +29,7 @@ def make_tasks(unit: Unit, claim: Claim, owned: Mapping[TaskId, Unconfirmed], pa
             call_id=call.call_id,
             tool=call.tool,
             agent=claim.agent,
-            spec={"args": call.args, "parked": facts_of("stop", ran_for)},
+            spec={"args": call.args, "parked": facts_of("stop", ran_for), REPEAT: call.repeat},
             wake=WakePolicy.SILENT,
             is_cancel_requested=True,
             ran_for=ran_for,

@@ -9,13 +9,21 @@ from outlast.wire.forms import Answer, Body
 _RULES = "such as `shell(command~='^git ')`, `pay(amount<=100)` or `mcp_*`"
 
 
-class Permissions(Body):
+class PermissionLists(Body):
+    """Which tools may be called. Deny wins over allow; an allow list means only those."""
+
+    allow: list[str] | None = Field(default=None, max_length=200, description=f"Rules, {_RULES}; null: every tool.")
+    deny: list[str] = Field(default_factory=list[str], max_length=200, description=f"Rules, {_RULES}.")
+
+
+class Permissions(PermissionLists):
     """Which tools may be called. Deny wins over allow; an allow list means only those."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"allow": None, "deny": ["shell", "pay(amount>100)"]}]})
 
-    allow: list[str] | None = Field(default=None, max_length=200, description=f"Rules, {_RULES}; null: every tool.")
-    deny: list[str] = Field(default_factory=list[str], max_length=200, description=f"Rules, {_RULES}.")
+    within: list[PermissionLists] | None = Field(
+        default=None, max_length=100, description="Lists each of which must allow a call too; null: as they were."
+    )
 
 
 class AlwaysRule(Answer):
@@ -32,6 +40,10 @@ class PermissionsAnswer(Answer):
     deny: list[str] = Field(default_factory=list[str])
     always: list[AlwaysRule] = Field(
         default_factory=list[AlwaysRule], description="Rules by which calls need no approval in this session."
+    )
+    within: list[PermissionLists] = Field(
+        default_factory=list[PermissionLists],
+        description="Lists each of which must allow a call too: of the sessions above the one that this is a copy of.",
     )
 
 

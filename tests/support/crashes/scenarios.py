@@ -42,6 +42,7 @@ def agent_of(world: World, steps: Steps) -> Agent[None, str]:
     def upsert(row: int) -> str:  # pyright: ignore[reportUnusedFunction]
         world.effect(f"upsert {row} {public.idempotency_key()}")
         world.place.passes("tool upsert")
+        world.place.passes(f"tool upsert {row}")
         return f"row {row} is there"
 
     @agent.tool_plain(metadata=public.hints(read_only=True))
@@ -216,6 +217,19 @@ def given_away(world: World) -> Options:
     return {"agent": agent}
 
 
+def same_id(world: World) -> Options:
+    """All calls of a turn have one id. The first goes on as a task, and the last may be run again."""
+    steps = [call("dig", call_id="c1"), *(call("upsert", row=row, call_id="c1") for row in (1, 2)), *["Done."] * 3]
+    agent = agent_of(world, steps)
+
+    @agent.tool_plain(metadata=public.hints(idempotent=True, budget=0.05, wake="silent"))
+    async def dig() -> str:  # pyright: ignore[reportUnusedFunction]
+        await asyncio.sleep(0.5)
+        return "gold"
+
+    return {"agent": agent}
+
+
 SCENARIOS: dict[str, Callable[[World], Options]] = {
     "one charge": one_charge,
     "one upsert": one_upsert,
@@ -227,4 +241,5 @@ SCENARIOS: dict[str, Callable[[World], Options]] = {
     "existing agent": existing_agent,
     "spawned": spawned,
     "given away": given_away,
+    "same id": same_id,
 }

@@ -71,7 +71,7 @@ class SubSessionControl:
             asked = Assignment(
                 prompt=call.secrets.mask(said),
                 agent=await self._parts.read(partial(_agent, session_id=call.session_id, asked=agent)),
-                key=f"{call.turn_id}:{call.call_id}",
+                key=call.key,
                 turn_id=call.turn_id,
                 call_id=call.call_id,
                 result_schema=schema,

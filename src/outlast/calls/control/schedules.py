@@ -111,7 +111,7 @@ def made_by(call: RunningCall) -> dict[str, Any]:
 
 
 def key_of(call: RunningCall) -> str:
-    return f"call:{call.turn_id}:{call.call_id}"
+    return f"call:{call.key}"
 
 
 def told(row: Schedule) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def spawn_background(parts: ControlParts) -> Tool[Any]:
             title=title,
             group=group or said.group,
             wake=WakePolicy(wake or said.wake or WakePolicy.ON_TERMINAL),
-            key=f"call:{call.turn_id}:{call.call_id}",
+            key=f"call:{call.key}",
             turn_id=call.turn_id,
             may_run_again=said.may_run_again,
             deadline=said.deadline or parts.call_deadline,

@@ -27,7 +27,8 @@ from outlast.handles.services.shown import Shown
 from outlast.handles.services.slices import in_slices
 from outlast.ids import SessionId
 from outlast.store.files.spill import Room
-from outlast.store.repositories import messages, tasks, turns
+from outlast.store.repositories import constraints, messages, tasks, turns
+from outlast.store.repositories.constraints import ConstraintsRow
 from outlast.store.repositories.messages import MessageRow
 from outlast.store.repositories.sessions import SessionRow
 from outlast.transitions.sessions import profile
@@ -50,12 +51,13 @@ async def export(services: Services, row: SessionRow) -> dict[str, Any]:
         place = {"position": each.position, "turn_id": each.turn_id, "superseded_by": each.superseded_by}
         said.append({**place, "message": services.shown.message(message)})
 
-    def rest(connection: sa.Connection) -> tuple[Sequence[Any], Sequence[Any]]:
-        return turns.of_session(connection, row.id, _MOST), tasks.page(connection, session_id=row.id, limit=_MOST)
+    def rest(connection: sa.Connection) -> tuple[Sequence[Any], Sequence[Any], Sequence[ConstraintsRow]]:
+        all_tasks = tasks.page(connection, session_id=row.id, limit=_MOST)
+        return turns.of_session(connection, row.id, _MOST), all_tasks, constraints.chain(connection, row.id)
 
-    all_turns, all_tasks = await services.database.read(rest)
+    all_turns, all_tasks, chain = await services.database.read(rest)
     shown_tasks = [services.shown.stored_task(each) for each in all_tasks[::-1]]
-    limits = constrained.of_row(row)
+    limits = constrained.of_chain(chain)
     document = {
         "format": FORMAT,
         "session": {

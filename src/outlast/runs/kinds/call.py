@@ -261,6 +261,7 @@ async def _running(parts: CallParts, task: Task) -> RunningCall:
         files=parts.files,
         external=parts.external,
         questions=questions,
+        repeat=task.repeat,
     )
 
 

@@ -16,6 +16,7 @@ from outlast.agents.messages.window import Window
 from outlast.agents.messages.window import load as load_window
 from outlast.agents.resource import LiveResource
 from outlast.agents.usage import usage_of
+from outlast.calls.running.repeats import Repeats
 from outlast.events.event import Event
 from outlast.events.outcome import Usage
 from outlast.events.types import EventType
@@ -56,14 +57,19 @@ async def load(
     entries, messages = window.entries, window.messages
     before = len(messages) - len(entries)
     own_from = before + next((at for at, each in enumerate(entries) if each.turn_id == fence.turn_id), len(entries))
+    repeats = Repeats()
+    for each in messages[own_from:]:
+        if isinstance(each, ModelResponse):
+            repeats.count(history.calls_of(each))
     book = OpenCallBook()
     if history.open_calls(messages):
-        book = await _book(parts, fence, messages[before:], entries)
+        book = await _book(parts, fence, messages[before:], entries, repeats)
     used = TurnUsage(log, claim.owner_id, _usage(messages[own_from:]), requests=claim.turn.requests)
     for usage in await _used_before(parts, claim, has_own=own_from < len(messages)):
         used.total.add(usage)
         used.requests_of_calls += usage["requests"]
     calls = TurnCalls(parts.calls, log, claim.agent, claim.owner_id, lease, press_after=parts.policy.steer_parks_after)
+    calls.repeats = repeats
     run = TurnRun(
         claim=claim,
         log=log,
@@ -87,16 +93,21 @@ async def load(
 
 
 async def _book(
-    parts: WorkerParts, fence: Fence, messages: list[ModelMessage], entries: Sequence[history.Entry]
+    parts: WorkerParts, fence: Fence, messages: list[ModelMessage], entries: Sequence[history.Entry], repeats: Repeats
 ) -> OpenCallBook:
     open_now = history.open_calls(messages)
     entry = entries[max(at for at, message in enumerate(messages) if isinstance(message, ModelResponse))]
+
+    def is_of_these(task: Task) -> bool:
+        """Not of an earlier call with the same id."""
+        is_of_turn = task.turn_id in (entry.turn_id, fence.turn_id)
+        return is_of_turn and task.repeat == repeats.of(task.call_id or "")
 
     def read(connection: sa.Connection) -> tuple[list[Event], list[Task]]:
         turn_id = entry.turn_id or fence.turn_id
         logged = events.of_turn(connection, fence.session_id, turn_id, _OF_CALLS, after=entry.event)
         parked = [tasks.of_call(connection, fence.session_id, each.tool_call_id) for each in open_now]
-        return logged, [each for each in parked if each is not None]
+        return logged, [each for each in parked if each is not None and is_of_these(each)]
 
     logged, parked = await retry_while_unavailable(lambda: parts.database.read(read))
     whole = [

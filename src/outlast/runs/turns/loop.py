@@ -286,6 +286,7 @@ class TurnRun:
         await self.responses.keep(response)
         calls = history.calls_of(response)
         if calls:
+            self.calls.repeats.count(calls)
             if self.hook is not None:
                 self.hook.records.expect(call.tool_call_id for call in calls)
             await self.log.commit("journal", lambda unit: None)

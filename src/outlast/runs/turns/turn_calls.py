@@ -18,6 +18,7 @@ from outlast.calls.gates.live_constraints import LiveConstraints
 from outlast.calls.gates.standing import GateContext
 from outlast.calls.narration import narrated
 from outlast.calls.parking import NotParked, Parked, asking_handle, awaiting_handle, handle_of, outside_handle
+from outlast.calls.running.repeats import Repeats
 from outlast.calls.shared_usage import take_used
 from outlast.calls.within.channel import CallChannel
 from outlast.calls.within.files import has_files
@@ -54,6 +55,7 @@ class TurnCalls:
         self._press_after = press_after.total_seconds()
         self._pressing: asyncio.TimerHandle | None = None
         self._begun: dict[str, RunningCall] = {}
+        self.repeats = Repeats()
         self.pressed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def press(self) -> None:
@@ -167,6 +169,7 @@ class TurnCalls:
             files=self._parts.files,
             external=self._parts.external,
             questions=None if questions is None else questions.of_call(secrets),
+            repeat=self.repeats.of(call.tool_call_id),
         )
         if earlier is not None:  # it runs again: what it used counts with its end
             running.used, earlier.used = earlier.used, {}
@@ -216,6 +219,7 @@ class TurnCalls:
                     "args": call.args if hints.may_run_again else call.secrets.mask(call.args),
                     "budget_seconds": budget.total_seconds(),
                     "parked": facts,
+                    **self.repeats.kept(call.call_id),
                     **narrated(call.tool, hints, call.args, call.secrets.mask),
                 },
                 wake=WakePolicy(hints.wake or WakePolicy.ON_TERMINAL),
@@ -264,6 +268,7 @@ class TurnCalls:
                 spec={
                     "args": call.raw_args,
                     **schema_of(call),
+                    **self.repeats.kept(call.call_id),
                     **narrated(call.tool, call.hints, call.raw_args, secrets.mask),
                 },
                 wake=WakePolicy(call.hints.wake or WakePolicy.ON_TERMINAL),
@@ -297,6 +302,7 @@ class TurnCalls:
                 tool=call.tool,
                 spec={
                     "args": secrets.mask(call.raw_args),
+                    **self.repeats.kept(call.call_id),
                     **narrated(call.tool, call.hints, call.raw_args, secrets.mask),
                 },
                 group=call.hints.group,

@@ -26,6 +26,9 @@ MOVES: Mapping[TaskState, frozenset[TaskState]] = {
 WITH_WORKER = (TaskState.RUNNING.value, TaskState.AWAITING_INPUT.value)
 """States in which a task may have a worker: a question keeps the one that it waits in."""
 
+REPEAT = "repeat"
+"""In the spec of a task that was a call."""
+
 
 class TaskOrigin(StrEnum):
     """`SPAWN`: set going on purpose; such tasks have places, and wait for them in order."""
@@ -114,6 +117,11 @@ class Task:
         return self.spec.get("parked")
 
     @property
+    def repeat(self) -> int:
+        """How many calls with the id of its call there were before it in its turn."""
+        return self.spec.get(REPEAT) or 0
+
+    @property
     def ran_seconds(self) -> float | None:
         """How long it ran, once it is over: from the start of its call, also where that was parked later."""
         if self.started_at is None or self.ended_at is None:
@@ -185,7 +193,7 @@ _SPEC: Shape = {
     **{"parked": maybe(object_of()), "budget_seconds": maybe(number), "deadline_seconds": maybe(number)},
     **{"answers": maybe(list_of(object_of())), "approved": maybe(object_of()), "args_schema": maybe(object_of())},
     "narration": maybe(object_of({"running": maybe(text), "done": maybe(text), "failed": maybe(text)})),
-    "check_of": maybe(text),
+    **{"check_of": maybe(text), REPEAT: maybe(whole)},
 }
 _PROGRESS: Shape = {"current": number, "total": maybe(number), "unit": maybe(text), "label": maybe(text)}
 _SETTLED: Shape = {

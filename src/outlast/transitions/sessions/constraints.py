@@ -29,7 +29,7 @@ class Constraints:
     """Of one session, as its owner gave them. Those of its ancestors hold too."""
 
     permissions: Mapping[str, Any] | None = None
-    """`allow` and `deny`: lists of rules."""
+    """`allow` and `deny`: lists of rules. `within`: more such lists, each of which must allow a call too."""
     is_dry_run: bool = False
     binding: Mapping[str, Any] | None = None
     """`kind` and `id` of a resource, and `defaults` for arguments."""
@@ -37,7 +37,8 @@ class Constraints:
     def check(self) -> None:
         """Raises `InvalidInput` that names the fault."""
         if self.permissions is not None:
-            permissions.read(allow=self.permissions["allow"], deny=self.permissions["deny"])
+            for each in (self.permissions, *(self.permissions.get("within") or ())):
+                permissions.read(allow=each["allow"], deny=each["deny"])
         if self.binding is not None:
             check_name(self.binding["kind"], "kind of the resource")
             check_name(self.binding["id"], "id of the resource")
@@ -66,20 +67,24 @@ def change(unit: Unit, session_id: SessionId, new: Constraints, *, owner_id: str
         unit.append(session_id, [Draft(EventType.SESSION_CHANGED, told)])
 
 
-def read(stored: Mapping[str, Any] | None) -> Permissions:
-    """As they are judged. Where they cannot be read, nothing is allowed."""
-    if stored is None:
-        return permissions.EVERYTHING
+def read(stored: Mapping[str, Any]) -> Sequence[Permissions]:
+    """As they are judged: all of them hold. Where they cannot be read, nothing is allowed."""
     try:
-        return permissions.read(allow=stored["allow"], deny=stored["deny"])
+        lists = (stored, *stored.get("within", ()))
+        return [permissions.read(allow=each["allow"], deny=each["deny"]) for each in lists]
     except (InvalidInput, LookupError, TypeError):
-        return permissions.NOTHING
+        return [permissions.NOTHING]
 
 
 def replaced(stored: str | None, given: Mapping[str, Any] | None) -> str | None:
-    """New lists in the place of the old; what was added for always stays."""
+    """New lists in the place of the old; what was added for always stays, and those within unless they are given."""
     lists = given or _NONE
     kept = {**(row_json.read_object(stored) if stored else _NONE), "allow": lists["allow"], "deny": lists["deny"]}
+    within = lists.get("within")
+    if within:
+        kept["within"] = within
+    elif within is not None:
+        kept.pop("within", None)
     return None if kept == _NONE else row_json.write(kept)
 
 
@@ -121,7 +126,7 @@ FREE = Chain((), is_dry_run=False, binding=None)
 def chain_of(connection: sa.Connection, session_id: SessionId) -> Chain:
     rows = constraints.chain(connection, session_id)
     return Chain(
-        [read(each.permissions) for each in rows if each.permissions is not None],
+        [lists for each in rows if each.permissions is not None for lists in read(each.permissions)],
         any(each.is_dry_run for each in rows),
         next((each.binding for each in rows if each.binding is not None), None),
         rows[0].permissions if rows else None,
