@@ -1,4 +1,4 @@
-"""A view of any moment, and the events after it, give the later view: also over a kill in mid-sentence."""
+"""A view of any moment, and the events after it, give the later view: also over a kill, whatever goes on at it."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from outlast import Session
 from outlast.engines import sweep
 from outlast.events.event import Event
-from tests.support.crashes import viewing_child
+from tests.support.crashes import busy_child, viewing_child
 from tests.support.views.compare import comparable
 from tests.support.views.reader import ViewReader
 
@@ -39,6 +39,31 @@ async def test_what_comes_after_a_view_gives_the_later_one(
         assert len(before) < len(views)
         wanted = comparable(last)
         for view in views:
+            assert comparable(await later(session, view), like=last) == wanted, view["as_of"]
+
+
+async def test_it_holds_over_kills_while_much_is_open(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K6, C1, B8, D3, A13: one SIGKILL with parked calls, an approval, a question and messages that wait, one with
+    wakes that wait."""
+    monkeypatch.setattr(sweep, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(sweep, "GRACE_SECONDS", 0.0)
+    for place in busy_child.PLACES:
+        busy_child.run(database_url, tmp_path, place)
+    watch = viewing_child.Watch(tmp_path / "views-last")
+    async with busy_child.opened(database_url, tmp_path, watch) as outlast:
+        [session] = await outlast.sessions.list()
+        watch.session = session
+        await session.settled()
+        last = await session.view(turns=100)
+        assert not last.inbox
+        assert all(each.is_over for each in await session.tasks())
+        wanted = comparable(last)
+        views = {place: read(tmp_path / f"views-{place}") for place in (*busy_child.PLACES, "last")}
+        for place, is_there in busy_child.PLACES.items():
+            assert is_there(views[place][-1]), place
+        for view in [each for some in views.values() for each in some]:
             assert comparable(await later(session, view), like=last) == wanted, view["as_of"]
 
 

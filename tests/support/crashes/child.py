@@ -15,6 +15,7 @@ _PROCESSES.set_forkserver_preload(
         "outlast",
         "outlast.engines.distributed",
         "outlast.store.postgres.opening",
+        "tests.support.crashes.busy_child",
         "tests.support.crashes.crash",
         "tests.support.crashes.deleting_child",
         "tests.support.crashes.parking_child",

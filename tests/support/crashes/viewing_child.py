@@ -28,18 +28,19 @@ class Watch:
         self.session: Session | None = None
         self._kept = kept
 
-    async def look(self) -> None:
-        """The model says its next word when the last one is in a view, or after a moment."""
+    async def look(self) -> dict[str, Any] | None:
+        """The model says its next word when the last one is in a view, or after a moment. Gives that view."""
         assert self.session is not None
         for _ in range(10):
             found = await self.session.view_json()
-            as_of = from_json(found)["as_of"]
-            if as_of not in self.positions:
-                self.positions.add(as_of)
+            view: dict[str, Any] = from_json(found)
+            if view["as_of"] not in self.positions:
+                self.positions.add(view["as_of"])
                 with self._kept.open("ab") as file:
                     file.write(found + b"\n")
-                return
+                return view
             await asyncio.sleep(0.002)
+        return None
 
 
 def opened(database: str, folder: Path, watch: Watch, *, dies: bool = False) -> Outlast[Any, Any]:
