@@ -12,6 +12,7 @@ from pydantic_core import from_json
 import outlast
 from outlast import hints
 from outlast.client.streams import FeedStream
+from outlast.store.repositories.outputs import HEAD, TAIL
 from outlast.testing import call
 from tests.support.moments.checkpoint import Checkpoint
 from tests.support.network.server import Frame, client_of, frames, serving
@@ -179,6 +180,37 @@ async def test_the_output_of_tasks_comes_with_the_feed(runtime: Runtime) -> None
             assert (await ada.get("/v1/events", params={"outputs": wrong}, headers=EVENTS)).status_code == 422
         assert (await ada.get("/v1/events", params={"outputs": "tsk_unknown"}, headers=EVENTS)).status_code == 404
         assert (await ada.get("/v1/events", params={"outputs": task.id})).status_code == 422
+
+
+async def test_a_stream_tells_how_much_of_an_output_is_no_longer_kept(runtime: Runtime) -> None:
+    """B4, E6: of a long output its head and its tail are told, and between them how many characters are missing."""
+    line = f"{'x' * 1023}\n"
+    count = (HEAD + 3 * TAIL) // len(line)
+
+    async def survey() -> str:
+        for _ in range(count):
+            outlast.output(line)
+        return "done"
+
+    async with serving(runtime(["Done."], tools=[Tool(survey)])) as server, client_of(server) as client:
+        session = await client.sessions.create()
+        task = await client.tasks.wait((await session.spawn("survey")).id, seconds=30)
+        assert task.state == "succeeded"
+        offset, kept, missing = 0, 0, list[int]()
+        async with asyncio.timeout(30), client.events(after="now", outputs=[f"{task.id}:0"]) as feed:
+            async for _, event in feed:
+                if event.type != "task.output":
+                    continue
+                data = event.data
+                assert data["offset"] == offset + data["cut"]
+                assert data["text"] == (line * count)[data["offset"] : data["next_offset"]]
+                offset, kept = data["next_offset"], kept + len(data["text"])
+                missing += [data["cut"]] if data["cut"] else []
+                if offset == len(line) * count:
+                    break
+        assert len(missing) == 1
+        assert missing[0] >= TAIL
+        assert (kept >= HEAD + TAIL, kept + missing[0]) == (True, len(line) * count)
 
 
 async def _output(feed: FeedStream) -> str:

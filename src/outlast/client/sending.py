@@ -18,6 +18,7 @@ async def send(
     context: Context | None = None,
     files: Sequence[Attachment | str] = (),
     model: str | None = None,
+    by: str | None = None,
     idempotency_key: str | None = None,
 ) -> Sent:
     """Have a message accepted, once, also over a connection that is cut."""
@@ -27,6 +28,7 @@ async def send(
         context=None if context is None else ContextBody.model_construct(content=context.content, url=context.url),
         files=[FileBody.of(each) if isinstance(each, Attachment) else FileIdBody(id=each) for each in files],
         model=model,
+        by=by,
     )
     answer = await connection.ask(
         "POST",

@@ -30,6 +30,7 @@ OF_A_TASK: Mapping[str, Place] = {
     "settled": fields(by=anything, note=anything),
 }
 BODY_OF_AN_INPUT = fields(
+    by=anything,
     context=fields(content=anything, url=anything),
     files=fields(name=anything),
     title=anything,
@@ -45,7 +46,7 @@ _TASK: Mapping[str, Place] = {"task": fields(**_TOLD)}
 _SCHEDULE: Mapping[str, Place] = {"schedule": fields(title=anything, text=anything, made_by=anything)}
 _FIRE: Mapping[str, Place] = {"title": anything, "detail": anything}
 _TEXT: Mapping[str, Place] = {"text": anything}
-_INPUT: Mapping[str, Place] = {"text": anything, "files": fields(name=anything)}
+_INPUT: Mapping[str, Place] = {"text": anything, "by": anything, "files": fields(name=anything)}
 _NOTHING: Mapping[str, Place] = {}
 
 FOREIGN: Mapping[EventType, Mapping[str, Place]] = {

@@ -13,7 +13,7 @@ from outlast.handles.services.services import Services
 from outlast.handles.turn import Sent
 from outlast.ids import OwnerId, SessionId
 from outlast.store.repositories.files import add, check_room
-from outlast.store.repositories.inputs import Mode
+from outlast.store.repositories.inputs import SAID_BY, Mode
 from outlast.store.unit import Unit
 from outlast.transitions.sessions import profile
 from outlast.transitions.turns import inbox
@@ -31,9 +31,10 @@ async def send(
     context: Context | None = None,
     files: Sequence[Attachment | str] = (),
     model: str | None = None,
+    by: str | None = None,
     idempotency_key: str | None = None,
 ) -> Sent:
-    """Accept a message. Returns when it is committed."""
+    """Accept a message. Returns when it is committed. `by` says who said it, else the owner did."""
     if when_busy not in Mode._value2member_map_:
         raise InvalidInput(f"when_busy={when_busy!r} is not known: use steer, queue, interrupt or reject.")
     services.check_overrides()
@@ -46,6 +47,7 @@ async def send(
     text = services.secrets.mask(text)
     attached = [await _attached(services, owner_id, each) for each in files]
     body = await body_of(services.files, session_id, context=context, files=attached, model=model)
+    body |= {SAID_BY: by or owner_id}
     body = BODY_OF_AN_INPUT(services.secrets, body)
     if carrier := trace.carrier():
         body[trace.KEY] = carrier

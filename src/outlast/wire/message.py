@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from outlast.errors import InvalidInput
 from outlast.wire.attachment import Attachment, Context
-from outlast.wire.forms import INPUT_ID, TURN_ID, Answer, Body
+from outlast.wire.forms import INPUT_ID, TURN_ID, Answer, Body, Said
 
 WhenBusy = Literal["steer", "queue", "interrupt", "reject"]
 
@@ -22,6 +22,7 @@ class SendOptions(TypedDict, total=False):
     context: Context | None
     files: Sequence[Attachment | str]
     model: str | None
+    by: str | None
     idempotency_key: str | None
 
 
@@ -57,7 +58,7 @@ class FileIdBody(Body):
     id: str = Field(min_length=1, max_length=200)
 
 
-class MessageBody(Body):
+class MessageBody(Said):
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Find me a flight to Oslo on Friday."}]})
 
     text: str = Field(min_length=1)
@@ -119,7 +120,7 @@ class StoredMessage(Answer):
 
 
 class InputAnswer(Answer):
-    """A message that waits."""
+    """A message, or something that the runtime tells, and what became of it."""
 
     id: str
     kind: str
@@ -127,6 +128,11 @@ class InputAnswer(Answer):
     state: str
     text: str
     turn_id: str | None
+    by: str | None = Field(default=None, description="Who said it; of what a parent session asks, its task's id.")
+    place: int | None = Field(default=None, description="Its place among the messages that wait, while it does.")
+    task_ids: list[str] = Field(
+        default_factory=list[str], description="The tasks that it tells of: a wake tells how they ended."
+    )
     created_at: datetime
 
 

@@ -61,6 +61,7 @@ class MessageBlock(BaseModel):
     cut: Cut | None = None
     files: list[ShownFile] = Field(default_factory=list[ShownFile])
     mode: str | None = None
+    by: str | None = Field(default=None, description="Who said it; of what a parent session asks, its task's id.")
     at: datetime
 
 
@@ -198,8 +199,12 @@ class Waiting(BaseModel):
     text: str
     cut: Cut | None = None
     key: str | None = None
-    task_ids: list[str] = Field(default_factory=list[str])
+    task_ids: list[str] = Field(
+        default_factory=list[str], description="The tasks that a wake tells of: `tasks` has how each of them ended."
+    )
     files: list[ShownFile] = Field(default_factory=list[ShownFile])
+    by: str | None = Field(default=None, description="Who said it; of what a parent session asks, its task's id.")
+    place: int | None = Field(default=None, description="Of a message: its place among those that wait, from 1.")
     created_at: datetime
 
 

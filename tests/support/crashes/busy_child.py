@@ -92,7 +92,10 @@ def opened(database: str, folder: Path, watch: Watch, *, dies: str | None = None
         if "c4" in dict(tool_returns(messages)):
             return [text(WORDS, chunk=5, pause=gate(look_or_die))]
         names = ("survey", "measure", "pay", "ask_colour")
-        return [text(WORDS, chunk=5, pause=gate(watch.look)), *[call(name, call_id=f"c{at}") for at, name in enumerate(names, 1)]]
+        return [
+            text(WORDS, chunk=5, pause=gate(watch.look)),
+            *[call(name, call_id=f"c{at}") for at, name in enumerate(names, 1)],
+        ]
 
     tools = [
         Tool(survey),

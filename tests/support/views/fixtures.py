@@ -44,7 +44,7 @@ class Log:
         """A message is accepted and starts a turn, which is given it."""
         self.turns += 1
         turn = f"trn_{self.turns}"
-        said = {"input_id": f"inp_{self.turns}", "kind": "message", "mode": "steer", "text": text}
+        said = {"input_id": f"inp_{self.turns}", "kind": "message", "mode": "steer", "text": text, "by": "ada"}
         if text is not None:
             self.add("input.accepted", **said, key=f"key_{self.turns}")
         self.add("turn.queued", turn, origin=origin, **queued)

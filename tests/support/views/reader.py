@@ -84,6 +84,8 @@ class ViewReader:
                     "key": data.get("key"),
                     "task_ids": blocks.task_ids(event),
                     "files": data.get("files") or [],
+                    "by": data.get("by"),
+                    "place": None,
                     "created_at": event.at,
                 }
             case "input.edited" if data["input_id"] in self._inbox:
@@ -92,6 +94,9 @@ class ViewReader:
                 self._inbox.pop(data["input_id"], None)
             case _:
                 return
+        said = [each for each in self._inbox.values() if each["kind"] == "message"]
+        for place, each in enumerate(said, 1):
+            each["place"] = place
 
     def _fold(self, turn: View) -> TurnFold:
         return TurnFold(turn["id"], show=blocks.previewed, known=turn)

@@ -19,11 +19,16 @@ type Props = { session_id: string; inbox: readonly Waiting[]; pending: readonly 
 /** `isBegun`: the turn that is asked for runs; before that, nothing has a next step. */
 export function Chips({ session_id, inbox, pending, isBegun }: Props) {
   if (inbox.length === 0 && pending.length === 0) return null;
+  const many = inbox.filter((each) => each.kind === "message").length > 1;
   return (
     <ul className="space-y-1.5" aria-label="Waiting messages">
       {inbox.map((each) =>
         each.kind === "message" ? (
+<<<<<<< HEAD
           <Chip key={each.input_id} session_id={session_id} waiting={each} isBegun={isBegun} />
+=======
+          <Chip key={each.input_id} session_id={session_id} waiting={each} many={many} />
+>>>>>>> b3263e0 (Tell of each message who said it and where it waits, of a wake that waits its task, and test outputs that are cut)
         ) : (
           <li key={each.input_id} className="flex items-center gap-2 px-3 text-xs text-muted" data-waiting={each.kind}>
             <Clock className="size-3.5" />
@@ -40,7 +45,11 @@ export function Chips({ session_id, inbox, pending, isBegun }: Props) {
 
 const FRAME = "flex items-center gap-2 rounded-xl border border-line bg-soft/70 py-1 ps-3 pe-1 text-sm";
 
+<<<<<<< HEAD
 function Chip({ session_id, waiting, isBegun }: { session_id: string; waiting: Waiting; isBegun: boolean }) {
+=======
+function Chip({ session_id, waiting, many }: { session_id: string; waiting: Waiting; many: boolean }) {
+>>>>>>> b3263e0 (Tell of each message who said it and where it waits, of a wake that waits its task, and test outputs that are cut)
   const [edited, setEdited] = useState<string | null>(null);
   const [refused, setRefused] = useState<string | null>(null);
   const url = `sessions/${session_id}/inbox/${waiting.input_id}`;
@@ -78,7 +87,16 @@ function Chip({ session_id, waiting, isBegun }: { session_id: string; waiting: W
         />
       )}
       <span className={`shrink-0 text-xs ${refused ? "text-bad" : "text-muted"}`}>
+<<<<<<< HEAD
         {refused ?? (isBegun ? MODES[waiting.mode ?? ""] : "waits to begin") ?? "waits"}
+=======
+        {refused ?? (
+          <>
+            {many && waiting.place != null && <span data-place>{`${waiting.place}. `}</span>}
+            {MODES[waiting.mode ?? ""] ?? "waits"}
+          </>
+        )}
+>>>>>>> b3263e0 (Tell of each message who said it and where it waits, of a wake that waits its task, and test outputs that are cut)
       </span>
       {edited === null ? (
         <IconButton label="Edit the waiting message" className="!size-7" onClick={() => setEdited(waiting.text)}>

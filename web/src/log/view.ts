@@ -22,6 +22,7 @@ export type MessageBlock = {
   cut?: Cut | null;
   files: ShownFile[];
   mode?: string | null;
+  by?: string | null;
   at: string;
 };
 export type WakeBlock = {
@@ -105,6 +106,8 @@ export type Waiting = {
   key?: string | null;
   task_ids: string[];
   files: ShownFile[];
+  by?: string | null;
+  place?: number | null;
   created_at: string;
 };
 /** What the server answers. */

@@ -42,7 +42,7 @@ async def chat(
     """
     said = asked.parse(body)
     if not said.decisions:
-        return _response(request, await conversation.answer(sessions, said))
+        return _response(request, await conversation.answer(sessions, said, by=caller.label))
     check_decider(caller)
     session = await conversation.find(sessions, said.chat_id)
     decided = await decisions.decide(

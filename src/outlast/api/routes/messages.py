@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from outlast.api import sse
 from outlast.api.admission import AdmittedRoute
-from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, IdempotencyKey, Limit, OwnSession, OwnSessions
+from outlast.api.wiring import COMMON, DECIDED, FOUND, Accept, Caller, IdempotencyKey, Limit, OwnSession, OwnSessions
 from outlast.events.event import Event
 from outlast.events.types import EventType
 from outlast.handles.turn import Sent
@@ -29,6 +29,7 @@ async def send_message(
     sessions: OwnSessions,
     session_id: str,
     body: MessageBody,
+    caller: Caller,
     idempotency_key: IdempotencyKey = None,
     accept: Accept = None,
 ) -> AcceptedAnswer | Response:
@@ -43,6 +44,7 @@ async def send_message(
         context=body.page,
         files=body.attachments,
         model=body.model,
+        by=body.said_by(caller.label),
         idempotency_key=idempotency_key,
     )
     accepted = AcceptedAnswer.of(sent)

@@ -62,6 +62,8 @@ class InputAccepted(TypedDict):
     mode: NotRequired[str]
     text: str
     key: NotRequired[Annotated[str, Field(description="the idempotency key of a person's message")]]
+    by: NotRequired[Annotated[str, Field(description="who said a message; of what a parent session asks, a task's id")]]
+    place: NotRequired[Annotated[int, Field(description="among the messages that wait, if the session was at work")]]
     files: NotRequired[list[InputFile]]
     task_ids: NotRequired[Annotated[list[str], Field(description="the tasks that it tells of")]]
 
@@ -83,5 +85,6 @@ class InputDelivered(TypedDict):
     text: str
     message: NotRequired[Annotated[int, Field(description="its position in history")]]
     key: NotRequired[Annotated[str, Field(description="the idempotency key of a person's message")]]
+    by: NotRequired[Annotated[str, Field(description="who said a message; of what a parent session asks, a task's id")]]
     files: NotRequired[list[InputFile]]
     task_ids: NotRequired[Annotated[list[str], Field(description="the tasks that it tells of")]]

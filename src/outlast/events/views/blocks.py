@@ -22,7 +22,8 @@ def of_input(event: Event) -> Block:
         case "message":
             return {
                 **{"type": "message", "input_id": data["input_id"], "key": data.get("key"), "text": data["text"]},
-                **{"cut": None, "files": data.get("files") or [], "mode": data.get("mode"), "at": event.at},
+                **{"cut": None, "files": data.get("files") or [], "mode": data.get("mode")},
+                **{"by": data.get("by"), "at": event.at},
             }
         case "wake":
             return {

@@ -157,12 +157,12 @@ class ReadSession(SeenSession):
 
     async def inbox(self, *, is_whole: bool = False) -> list[Input]:
         """The messages that wait, in the order in which they were accepted; the `is_whole` one has results too."""
-        waiting = await self._read(lambda connection: inputs.waiting(connection, self.id))
+        waiting = inputs.placed(await self._read(lambda connection: inputs.waiting(connection, self.id)))
         wanted = (each for each in waiting if is_whole or each.kind is InputKind.MESSAGE)
         return [self._services.shown.input(each) for each in wanted]
 
     async def input(self, input_id: InputId | str) -> Input:
-        found = await self._read(lambda connection: inputs.get(connection, self.id, InputId(input_id)))
+        found = await self._read(lambda connection: inputs.get_placed(connection, self.id, InputId(input_id)))
         if found is None:
             raise NotFound("There is no such input.", id=input_id)
         return self._services.shown.input(found)

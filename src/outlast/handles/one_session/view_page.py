@@ -13,7 +13,7 @@ from outlast.handles.one_session import view_size
 from outlast.handles.one_session.seen import SeenSession
 from outlast.handles.services.services import Services
 from outlast.store.repositories import events
-from outlast.store.repositories.inputs import Input, InputKind
+from outlast.store.repositories.inputs import Input, InputKind, placed
 from outlast.store.repositories.sessions import SessionRow
 from outlast.store.repositories.tasks import Task
 from outlast.store.repositories.turns import TurnRow
@@ -55,7 +55,7 @@ def as_json(services: Services, moment: Moment) -> bytes:
         "session": SessionAnswer.of(SeenSession(services, moment.row)),
         "turns": [_turn(services, moment, each) for each in moment.turns],
         "next": None,
-        "inbox": [_waiting(shown.input(each)) for each in moment.inbox],
+        "inbox": [_waiting(shown.input(each)) for each in placed(moment.inbox)],
         "tasks": [shown.stored_task(each).snapshot for each in moment.tasks],
         "tasks_left_out": moment.tasks_left_out,
     }
@@ -105,7 +105,7 @@ def _complete(services: Services, moment: Moment, block: blocks.Block) -> None:
         given = services.shown.input(given)
         block["text"] = given.text
         if block["type"] == "message":
-            block |= {"mode": given.mode.value, "files": _files(given)}
+            block |= {"mode": given.mode.value, "by": given.by, "files": _files(given)}
 
 
 def _waiting(given: Input) -> Object:
@@ -116,8 +116,10 @@ def _waiting(given: Input) -> Object:
         "text": given.text,
         "cut": None,
         "key": given.idempotency_key if given.kind is InputKind.MESSAGE else None,
-        "task_ids": [] if given.task_id is None else [given.task_id],
+        "task_ids": given.task_ids,
         "files": _files(given),
+        "by": given.by if given.kind is InputKind.MESSAGE else None,
+        "place": given.place,
         "created_at": given.created_at,
     }
 

@@ -44,7 +44,7 @@ async def find(sessions: Sessions, chat_id: str) -> Session:
     return named[0]
 
 
-async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[bytes]:
+async def answer(sessions: Sessions, request: ChatRequest, *, by: str | None = None) -> AsyncGenerator[bytes]:
     """Do what the client asks for. When this returns it is committed; what it gives are the frames of the answer."""
     if request.chat_id.startswith("ses_") or not request.is_said:
         session = await find(sessions, request.chat_id)
@@ -58,6 +58,7 @@ async def answer(sessions: Sessions, request: ChatRequest) -> AsyncGenerator[byt
         when_busy=request.when_busy,
         files=request.files,
         model=request.model,
+        by=by,
         idempotency_key=request.message_id,
     )
     if sent.turn_id is not None:

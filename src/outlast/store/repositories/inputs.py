@@ -1,9 +1,10 @@
 """Inputs: what was sent to a session, from acceptance on."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import count
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,6 +28,11 @@ class InputKind(StrEnum):
     """A task of the session asks something."""
     SCHEDULE = "schedule"
     """A schedule of the session is due, or a monitor has news."""
+
+
+SAID_BY = "by"
+ASSIGNED_BY = "assigned_by"
+"""In the body of a message: who said it, or the task of the parent session that asks for it."""
 
 
 class Mode(StrEnum):
@@ -69,6 +75,18 @@ class Input:
     turn_id: TurnId | None = None
     message: int | None = None
     idempotency_key: str | None = None
+    place: int | None = None
+    """Among the messages that wait, from 1; None unless it was read with them."""
+
+    @property
+    def by(self) -> str | None:
+        """Who said it; of what a parent session asks, the id of its task."""
+        return self.body.get(SAID_BY) or self.body.get(ASSIGNED_BY)
+
+    @property
+    def task_ids(self) -> list[TaskId]:
+        """The tasks that it tells of."""
+        return [] if self.task_id is None else [self.task_id]
 
 
 _FILE: Shape = {"id": text, "name": text, "media_type": text, "bytes": whole}
@@ -79,6 +97,7 @@ _BODY: Shape = {
     "content": maybe(list_of(lambda each: isinstance(each, str | dict))),
     "schedule": maybe(object_of({"id": text, "notice": maybe(text)})),
     "trace": maybe(object_of()),
+    **{SAID_BY: maybe(text), ASSIGNED_BY: maybe(text)},
 }
 
 
@@ -129,6 +148,20 @@ _DELIVER = Statement(
 def waiting(connection: sa.Connection, session_id: SessionId) -> list[Input]:
     """In the order in which they were accepted."""
     return [from_row(row) for row in _WAITING.rows(connection, session=session_id)]
+
+
+def placed(found: Sequence[Input]) -> list[Input]:
+    """All that waits in a session, each message with its place."""
+    places = count(1)
+    return [replace(each, place=next(places)) if each.kind is InputKind.MESSAGE else each for each in found]
+
+
+def get_placed(connection: sa.Connection, session_id: SessionId, input_id: InputId) -> Input | None:
+    """One, with its place while it waits."""
+    found = get(connection, session_id, input_id)
+    if found is None or found.state is not InputState.WAITING:
+        return found
+    return next(each for each in placed(waiting(connection, session_id)) if each.id == input_id)
 
 
 def undelivered(connection: sa.Connection, session_id: SessionId) -> list[Input]:

@@ -1,7 +1,7 @@
 """The inbox: accepting inputs, and editing and removing those that wait."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -72,8 +72,8 @@ def accept(
             return Accepted(known, known.turn_id, None, _told_after(unit, known, after), is_repeat=True)
     check_text(text, unit.limits.max_text)
     active: TurnId | None = session.turn_id
+    place = None if active is None else _place_if_busy(unit, session, mode)
     if active is not None:
-        _check_busy(unit, session, mode)
         daily_limit.check(unit, owner_id, unit.limits.daily_cost)
     accepted = inputs.insert(
         unit,
@@ -86,7 +86,7 @@ def accept(
         idempotency_key=idempotency_key,
         was_busy=active is not None,
     )
-    _log(unit, session, EventType.INPUT_ACCEPTED, accepted)
+    _log(unit, session, EventType.INPUT_ACCEPTED, replace(accepted, place=place))
     session.set(woken_turns=0)
     if session.preview is None:
         session.set(preview=preview.of_text(accepted.text))
@@ -99,7 +99,7 @@ def accept(
     if mode is Mode.INTERRUPT:
         _interrupt(unit, active)
     unit.signal(turn_topic(active))
-    return Accepted(accepted, None, _place(unit, session_id), after, told)
+    return Accepted(accepted, None, place, after, told)
 
 
 def _told_after(unit: Unit, known: Input, last: int) -> int:
@@ -162,7 +162,7 @@ def assign(unit: Unit, session: LockedSession, text: str, task_id: TaskId) -> In
         kind=InputKind.MESSAGE,
         mode=Mode.QUEUE,
         text=text,
-        body={turn_start.ASSIGNED_BY: task_id},
+        body={inputs.ASSIGNED_BY: task_id},
         was_busy=False,
     )
     _log(unit, session, EventType.INPUT_ACCEPTED, kept)
@@ -182,7 +182,7 @@ def edit(unit: Unit, session_id: SessionId, input_id: InputId, text: str, *, own
     if is_first:
         session.set(preview=preview.of_text(text))
     unit.append(session_id, [Draft(EventType.INPUT_EDITED, {"input_id": input_id, "text": text})])
-    return inputs.get(unit.connection, session.id, input_id) or found
+    return inputs.get_placed(unit.connection, session.id, input_id) or found
 
 
 def remove(unit: Unit, session_id: SessionId, input_id: InputId, *, owner_id: str) -> None:
@@ -235,7 +235,8 @@ def _waiting(unit: Unit, session_id: SessionId, input_id: InputId, owner_id: str
     return session, found
 
 
-def _check_busy(unit: Unit, session: LockedSession, mode: Mode) -> None:
+def _place_if_busy(unit: Unit, session: LockedSession, mode: Mode) -> int:
+    """Its place among the messages that wait; refused if it cannot wait."""
     if mode is Mode.REJECT:
         raise SessionBusy("A turn is running: wait for its end, or send with when_busy='steer' or 'queue'.")
     said = [each for each in inputs.waiting_for(unit, session.id) if each.kind is InputKind.MESSAGE]
@@ -251,16 +252,13 @@ def _check_busy(unit: Unit, session: LockedSession, mode: Mode) -> None:
             f"More than {unit.limits.max_busy_per_minute} messages to busy sessions within a minute: wait a little.",
             retry_after=60,
         )
+    return len(said) + 1
 
 
 def _interrupt(unit: Unit, turn_id: TurnId) -> None:
     row = turns.get(unit.connection, turn_id)
     if row is not None and (row.state is TurnState.RUNNING or row.attempt > 0):
         turns.request_stop(unit, turn_id, "interrupt")
-
-
-def _place(unit: Unit, session_id: SessionId) -> int:
-    return sum(each.kind is InputKind.MESSAGE for each in inputs.waiting_for(unit, session_id))
 
 
 def _log(unit: Unit, session: LockedSession, type_: EventType, kept: Input) -> None:
@@ -280,8 +278,10 @@ def told_of(given: Input) -> dict[str, Any]:
     is_said = given.kind is InputKind.MESSAGE
     beside = {
         "key": given.idempotency_key if is_said else None,
+        "by": given.by if is_said else None,
+        "place": given.place,
         "files": given.body.get("files"),
-        "task_ids": [] if given.task_id is None else [given.task_id],
+        "task_ids": given.task_ids,
     }
     told = {"input_id": given.id, "kind": given.kind, "mode": given.mode, "text": given.text}
     return told | {name: each for name, each in beside.items() if each}

@@ -18,16 +18,12 @@ from outlast.store import tables
 from outlast.store.locked_session import LockedSession
 from outlast.store.outbox import Work
 from outlast.store.repositories import events, inputs, messages, sessions, tasks, turns
-from outlast.store.repositories.inputs import Input, InputKind
+from outlast.store.repositories.inputs import ASSIGNED_BY, Input, InputKind
 from outlast.store.repositories.turns import Origin, TurnRow, TurnState
 from outlast.store.unit import OwnerLock, Unit
 from outlast.tool_hints import UNSET, Unset
 from outlast.transitions.turns import daily_limit
 from outlast.transitions.turns.due import due_at_start
-
-ASSIGNED_BY = "assigned_by"
-"""In the body of an input: the task of the parent session that it is for."""
-
 
 _WAKING = (InputKind.WAKE, InputKind.REQUEST)
 _UNASKED = (*_WAKING, InputKind.SCHEDULE)
