@@ -54,6 +54,12 @@ async def test_every_page_finds_its_files(client: httpx2.AsyncClient, built: Pat
     assert (await client.head(path)).status_code == 200
 
 
+async def test_a_browser_that_looks_for_an_icon_finds_no_error(client: httpx2.AsyncClient) -> None:
+    """K2: it asks by itself, for pages that name none; without a key."""
+    for answer in (await client.get("/favicon.ico"), await client.head("/favicon.ico")):
+        assert (answer.status_code, answer.content) == (204, b"")
+
+
 async def test_its_policy_lets_nothing_in_from_elsewhere(client: httpx2.AsyncClient, built: Path) -> None:
     """K2: no inline script or style, no other origin, and scripts' addresses only by one named policy."""
     policy = (await client.get("/")).headers["content-security-policy"]

@@ -88,6 +88,12 @@ async def asset(request: Request, name: str) -> Response:
     return Response((BUILT / "assets" / name).read_bytes(), media_type=kind, headers=headers)
 
 
+@router.api_route("/favicon.ico", methods=["GET", "HEAD"])
+async def favicon() -> Response:
+    """Nothing: browsers look for one by themselves where a page names none, and would tell of an error."""
+    return Response(status_code=204, headers={**_SAFE, "Cache-Control": "public, max-age=86400"})
+
+
 def _assets() -> Mapping[str, Path]:
     """What was built, by name: nothing else of the folder, and nothing outside of it, can be asked for."""
     return {each.name: each for each in (BUILT / "assets").glob("*")}
