@@ -24,11 +24,7 @@ export function Chips({ session_id, inbox, pending, isBegun }: Props) {
     <ul className="space-y-1.5" aria-label="Waiting messages">
       {inbox.map((each) =>
         each.kind === "message" ? (
-<<<<<<< HEAD
-          <Chip key={each.input_id} session_id={session_id} waiting={each} isBegun={isBegun} />
-=======
-          <Chip key={each.input_id} session_id={session_id} waiting={each} many={many} />
->>>>>>> b3263e0 (Tell of each message who said it and where it waits, of a wake that waits its task, and test outputs that are cut)
+          <Chip key={each.input_id} session_id={session_id} waiting={each} isBegun={isBegun} many={many} />
         ) : (
           <li key={each.input_id} className="flex items-center gap-2 px-3 text-xs text-muted" data-waiting={each.kind}>
             <Clock className="size-3.5" />
@@ -45,11 +41,14 @@ export function Chips({ session_id, inbox, pending, isBegun }: Props) {
 
 const FRAME = "flex items-center gap-2 rounded-xl border border-line bg-soft/70 py-1 ps-3 pe-1 text-sm";
 
-<<<<<<< HEAD
-function Chip({ session_id, waiting, isBegun }: { session_id: string; waiting: Waiting; isBegun: boolean }) {
-=======
-function Chip({ session_id, waiting, many }: { session_id: string; waiting: Waiting; many: boolean }) {
->>>>>>> b3263e0 (Tell of each message who said it and where it waits, of a wake that waits its task, and test outputs that are cut)
+interface ChipProps {
+  session_id: string;
+  waiting: Waiting;
+  isBegun: boolean;
+  many: boolean;
+}
+
+function Chip({ session_id, waiting, isBegun, many }: ChipProps) {
   const [edited, setEdited] = useState<string | null>(null);
   const [refused, setRefused] = useState<string | null>(null);
   const url = `sessions/${session_id}/inbox/${waiting.input_id}`;
@@ -87,16 +86,12 @@ function Chip({ session_id, waiting, many }: { session_id: string; waiting: Wait
         />
       )}
       <span className={`shrink-0 text-xs ${refused ? "text-bad" : "text-muted"}`}>
-<<<<<<< HEAD
-        {refused ?? (isBegun ? MODES[waiting.mode ?? ""] : "waits to begin") ?? "waits"}
-=======
         {refused ?? (
           <>
             {many && waiting.place != null && <span data-place>{`${waiting.place}. `}</span>}
-            {MODES[waiting.mode ?? ""] ?? "waits"}
+            {(isBegun ? MODES[waiting.mode ?? ""] : "waits to begin") ?? "waits"}
           </>
         )}
->>>>>>> b3263e0 (Tell of each message who said it and where it waits, of a wake that waits its task, and test outputs that are cut)
       </span>
       {edited === null ? (
         <IconButton label="Edit the waiting message" className="!size-7" onClick={() => setEdited(waiting.text)}>
