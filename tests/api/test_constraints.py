@@ -14,7 +14,7 @@ async def test_what_constrains_a_session_is_set_shown_and_changed(runtime: Runti
         ada = await server.client("ada")
         body = {"permissions": {"deny": ["shell"]}, "is_dry_run": True, "binding": invoice}
         made = (await ada.post("/v1/sessions", json=body)).json()
-        assert made["permissions"] == {"allow": None, "deny": ["shell"], "always": []}
+        assert made["permissions"] == {"allow": None, "deny": ["shell"], "always": [], "within": []}
         assert (made["is_dry_run"], made["binding"]) == (True, invoice)
         again = (await ada.post("/v1/sessions", json={"binding": {"kind": "invoice", "id": "4711"}})).json()
         assert again["id"] == made["id"]
@@ -22,7 +22,7 @@ async def test_what_constrains_a_session_is_set_shown_and_changed(runtime: Runti
         assert (await ben.post("/v1/sessions", json={"binding": invoice})).json()["id"] != made["id"]
         path = f"/v1/sessions/{made['id']}"
         changed = await ada.patch(path, json={"permissions": {"allow": ["read_*"]}, "is_dry_run": False})
-        assert changed.json()["permissions"] == {"allow": ["read_*"], "deny": [], "always": []}
+        assert changed.json()["permissions"] == {"allow": ["read_*"], "deny": [], "always": [], "within": []}
         assert changed.json()["is_dry_run"] is False
         bad: list[dict[str, Any]] = [{"deny": ["shell("]}, {"deny": "shell"}, {"denied": []}, {"allow": ["x"] * 201}]
         for wrong in bad:
