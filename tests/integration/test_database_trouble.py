@@ -38,9 +38,30 @@ WITHOUT_DATABASE = {
     ("get", "/healthz"),
     ("put", "/v1/connections/{provider}"),
     ("post", "/v1/connections/rekey"),
+    ("post", "/v1/webhooks"),
+    ("post", "/v1/webhooks/{webhook_id}/rotate"),
+    ("post", "/v1/schedules/preview"),
+    ("get", "/v1/me"),
 }
 """What a process knows by itself; that it has no encryption key, too."""
 DOCUMENT: dict[str, Any] = {"format": "outlast.session/1", "session": {}, "messages": []}
+PARAMETERS: dict[tuple[str, str], dict[str, str]] = {
+    ("post", "/v1/sessions/{session_id}/files"): {"name": "notes.txt"},
+    ("get", "/v1/tasks/{task_id}/output/search"): {"text": "metres"},
+}
+IDS = {
+    "input_id": "inp_1",
+    "call_id": "c1",
+    "key_id": "key_1",
+    "provider": "github",
+    "rule_id": "rul_1",
+    "file_id": f"fil_01m7v2q22w378fz050srggj20t_{0:064x}",
+    "turn_id": "trn_1",
+    "number": "1",
+    "schedule_id": "sch_1",
+    "webhook_id": "whk_1",
+    "delivery_id": "dlv_1",
+}
 BODIES: dict[tuple[str, str], Any] = {
     ("post", "/v1/sessions"): {},
     ("post", "/v1/sessions/import"): DOCUMENT,
@@ -58,6 +79,9 @@ BODIES: dict[tuple[str, str], Any] = {
     ("post", "/v1/tasks/{task_id}/complete"): {"success": True},
     ("post", "/v1/tasks/{task_id}/settle"): {"verdict": "worked"},
     ("post", "/v1/keys"): {"owner_id": "bob", "name": "test"},
+    ("post", "/v1/schedules"): {"session_id": "ses_1", "text": "refused", "cron": "0 9 * * *"},
+    ("patch", "/v1/schedules/{schedule_id}"): {"text": "changed"},
+    ("patch", "/v1/webhooks/{webhook_id}"): {"url": "https://example.com/hook"},
     ("post", "/api/chat"): {
         "id": "chat-1",
         "trigger": "submit-message",
@@ -160,10 +184,9 @@ async def check_all_refused(world: World, client: httpx2.AsyncClient, **ids: str
     for path, methods in paths.items():
         for method in methods:
             if (method, path) not in WITHOUT_DATABASE:
-                url = path.format_map(
-                    {"input_id": "inp_1", "call_id": "c1", "key_id": "key_1", "provider": "github", **ids}
-                )
-                refused(await client.request(method, url, json=bodies.get((method, path))))
+                url = path.format_map({**IDS, **ids})
+                asked, body = PARAMETERS.get((method, path)), bodies.get((method, path))
+                refused(await client.request(method, url, json=body, params=asked))
     assert (await client.get("/healthz")).status_code == 200
 
 
