@@ -46,6 +46,17 @@ class Receiver:
 async def receiving(answer: Answer = lambda _: NO_CONTENT, *, slowly: bool = False) -> AsyncGenerator[Receiver]:
     """`slowly`: after its answer it says a byte now and then, and never ends."""
     hanging: set[asyncio.StreamWriter] = set()
+    serving: set[asyncio.Task[None]] = set()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.add(asyncio.create_task(closed_after(reader, writer), name="receiver"))
+
+    async def closed_after(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await serve(reader, writer)
+        finally:
+            if writer not in hanging:
+                writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[1:]
@@ -62,11 +73,13 @@ async def receiving(answer: Answer = lambda _: NO_CONTENT, *, slowly: bool = Fal
         while slowly and not writer.is_closing():
             await asyncio.sleep(0.02)
             writer.write(b"x")
-        writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(begin, "127.0.0.1", 0)
     receiver = Receiver(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook")
     async with server:
         yield receiver
         for each in hanging:
             each.close()
+        for each in serving:
+            each.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)

@@ -12,7 +12,7 @@ _UNSEEN = re.compile(
 """What shows nothing, and what turns the words around that stand beside a title."""
 _FIRST_MARKS = re.compile(r"(?:(?:`{3,}\w*|#{1,6}|>|[-*+])\s+)+")
 _AROUND = re.compile(r"(\*\*|`+)(?=[^\s`*])(.+?)(?<=[^\s`*])\1")
-_LATER_MARKS = re.compile(r"\s+`{3,}$")
+_LATER_MARKS = re.compile(r"(?<!\s)\s++`{3,}$")
 _JOINER = "\u200d"
 
 
