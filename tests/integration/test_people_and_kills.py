@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,17 +96,14 @@ def begun(folder: Path, text: str) -> str:
 def completed(url: str, **said: Any) -> dict[str, Any]:
     """As a program elsewhere does it: again and again until somebody answers."""
     end = time.monotonic() + 90
-    while True:
-        try:
+    while time.monotonic() < end:
+        with suppress(httpx2.TransportError):
             answer = httpx2.post(url, json=said)
-        except httpx2.TransportError:
-            assert time.monotonic() < end, "nobody answered"
-            time.sleep(0.05)
-            continue
-        if answer.status_code != 503:
-            assert answer.status_code == 200, answer.text
-            return answer.json()
-        time.sleep(0.05)
+            if answer.status_code != 503:
+                assert answer.status_code == 200, answer.text
+                return answer.json()
+        time.sleep(0.05)  # between two tries
+    raise AssertionError("nobody answered")
 
 
 def test_what_waited_at_a_kill_is_decided_and_completed_afterwards(folder: Path, environment: dict[str, str]) -> None:

@@ -48,11 +48,13 @@ async def busy(console: Console) -> list[Scene]:
             return session
 
         async def task_of(session: str) -> str:
-            while True:
-                items = (await api.get("/v1/tasks", params={"session": session})).raise_for_status().json()["items"]
-                if items:
-                    return items[0]["id"]
-                await asyncio.sleep(0.1)
+            async with asyncio.timeout(60):
+                while not (items := await tasks_of(session)):  # noqa: ASYNC110 - the server says when
+                    await asyncio.sleep(0.1)
+            return items[0]["id"]
+
+        async def tasks_of(session: str) -> list[dict[str, Any]]:
+            return (await api.get("/v1/tasks", params={"session": session})).raise_for_status().json()["items"]
 
         await chat("What can you do?")
         stopped = await task_of(await chat("Was any invoice of 2025 paid twice?"))
